@@ -1,0 +1,42 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <string>
+
+#include "store/store.hpp"
+
+namespace rocksdb {
+class Env;
+}
+
+namespace stoat::store {
+
+// A data folder that cannot be used: not ours, of a newer format, locked by another process,
+// unreadable or damaged. what() is one clear line that names the folder; nothing in it was changed.
+struct StoreOpenError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+struct RocksOptions {
+  std::filesystem::path data_dir;  // created when absent; refused when not empty and not ours
+  std::size_t write_buffer_bytes = 32u << 20;
+  int write_buffers = 3;
+  // A group is closed at this many bytes even if more wait.
+  std::size_t max_group_bytes = 8u << 20;
+  // Runs once, on a thread of the store's, when a write or sync failed.
+  std::function<void(const StoreError&)> on_failure;
+  // Tests hand in a file system that forgets; nullptr: the machine's own.
+  rocksdb::Env* env = nullptr;
+};
+
+// The durable engine. Throws StoreOpenError.
+std::unique_ptr<Store> open_rocks_store(RocksOptions options);
+
+// Keeps everything in memory, same contract save for the surviving: for tests and for
+// Stoat::testing.
+std::unique_ptr<Store> make_memory_store();
+
+}  // namespace stoat::store
