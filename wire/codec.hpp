@@ -7,8 +7,8 @@
 
 #include "base/ids.hpp"
 #include "wire/frame.hpp"
-#include "wire/reader.hpp"
 #include "wire/method_types.hpp"
+#include "wire/reader.hpp"
 #include "wire/writer.hpp"
 
 // Methods to bytes and back, derived from the members of the method structs: a member's type is its
@@ -34,13 +34,20 @@ class BitReader {
       field = (octet_ >> bit_++) & 1;
     } else {
       bit_ = 8;
-      if constexpr (std::is_same_v<T, std::uint8_t>) field = in_.u8();
-      else if constexpr (std::is_same_v<T, std::uint16_t>) field = in_.u16();
-      else if constexpr (std::is_same_v<T, std::uint32_t>) field = in_.u32();
-      else if constexpr (std::is_same_v<T, std::uint64_t>) field = in_.u64();
-      else if constexpr (std::is_same_v<T, ShortString>) field.text = in_.short_string();
-      else if constexpr (std::is_same_v<T, LongString>) field.text = in_.long_string();
-      else field = in_.table();
+      if constexpr (std::is_same_v<T, std::uint8_t>)
+        field = in_.u8();
+      else if constexpr (std::is_same_v<T, std::uint16_t>)
+        field = in_.u16();
+      else if constexpr (std::is_same_v<T, std::uint32_t>)
+        field = in_.u32();
+      else if constexpr (std::is_same_v<T, std::uint64_t>)
+        field = in_.u64();
+      else if constexpr (std::is_same_v<T, ShortString>)
+        field.text = in_.short_string();
+      else if constexpr (std::is_same_v<T, LongString>)
+        field.text = in_.long_string();
+      else
+        field = in_.table();
     }
   }
 
@@ -61,13 +68,20 @@ class BitWriter {
       ++bit_;
     } else {
       flush();
-      if constexpr (std::is_same_v<T, std::uint8_t>) out_.u8(field);
-      else if constexpr (std::is_same_v<T, std::uint16_t>) out_.u16(field);
-      else if constexpr (std::is_same_v<T, std::uint32_t>) out_.u32(field);
-      else if constexpr (std::is_same_v<T, std::uint64_t>) out_.u64(field);
-      else if constexpr (std::is_same_v<T, ShortString>) out_.short_string(field.text);
-      else if constexpr (std::is_same_v<T, LongString>) out_.long_string(field.text);
-      else out_.table(field);
+      if constexpr (std::is_same_v<T, std::uint8_t>)
+        out_.u8(field);
+      else if constexpr (std::is_same_v<T, std::uint16_t>)
+        out_.u16(field);
+      else if constexpr (std::is_same_v<T, std::uint32_t>)
+        out_.u32(field);
+      else if constexpr (std::is_same_v<T, std::uint64_t>)
+        out_.u64(field);
+      else if constexpr (std::is_same_v<T, ShortString>)
+        out_.short_string(field.text);
+      else if constexpr (std::is_same_v<T, LongString>)
+        out_.long_string(field.text);
+      else
+        out_.table(field);
     }
   }
   void flush() {

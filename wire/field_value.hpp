@@ -1,8 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -48,7 +51,10 @@ class Table {
   ~Table();
 
   const FieldValue* find(std::string_view key) const;
-  void set(std::string_view key, FieldValue value);  // replaces or appends
+  // Replaces the value that find() answers, or appends. REQUIRES: key of at most 255 bytes.
+  void set(std::string_view key, FieldValue value);
+  // Appends, even a key that is there already. REQUIRES: as set().
+  void append(std::string_view key, FieldValue value);
   void erase(std::string_view key);
   bool empty() const;
   std::size_t size() const;
@@ -77,20 +83,24 @@ struct FieldValue {
                                Array,          // A
                                Table>;         // F
   Variant value;
+  // A 64-bit integer that came as 'L', which py-amqp writes and RabbitMQ takes for 'l'; kept so
+  // that it goes out as it came. Without meaning for the other types.
+  bool long_as_capital = false;
 
   FieldValue() = default;
   template <class T>
-    requires std::is_constructible_v<Variant, T&&> && (!std::is_same_v<std::decay_t<T>, FieldValue>)
-  FieldValue(T&& v) : value(std::forward<T>(v)) {}  // NOLINT: implicit on purpose, tables are lists
+  requires std::is_constructible_v<Variant, T&&> &&
+      (!std::is_same_v<std::decay_t<T>, FieldValue>)FieldValue(T&& v)
+      : value(std::forward<T>(v)) {}  // NOLINT: implicit on purpose, tables are lists
   FieldValue(const char* text) : value(std::string(text)) {}  // NOLINT
 
   // The type octet on the wire.
   char type_octet() const;
   // "signedint", "longstr", "bool"…: the names that RabbitMQ's reply texts use.
   std::string_view type_name() const;
-  // The number if it is one of the integer types, else nullopt via has_value == false.
+  // One of the eight integer types (b B s u I i l L); a bool is none.
   bool is_integer() const;
-  std::int64_t as_integer() const;  // REQUIRES: is_integer()
+  std::int64_t as_integer() const;       // REQUIRES: is_integer()
   const std::string* as_string() const;  // S only
   const bool* as_bool() const;
   const Table* as_table() const;

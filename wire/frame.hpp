@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -25,9 +27,18 @@ inline constexpr std::string_view kHeartbeatFrame{"\x08\0\0\0\0\0\0\xCE", 8};
 // (at most frame_max), body bytes are passed on as they come.
 //
 //   std::string_view input = bytes_just_read;
-//   for (auto e = decoder.next(input); e.kind != FrameDecoder::Kind::need_more; e = decoder.next(input)) …
+//   for (auto e = decoder.next(input); e.kind != FrameDecoder::Kind::need_more;
+//        e = decoder.next(input)) …
 //
+// A frame that is whole in the input is never copied: its payload is a view into the input, and its
+// end mark is checked before it is handed out. Only the pieces of a body frame that is cut come out
+// before their end mark is seen; a bad mark is then an error at a later call. An empty body frame
+// is one event with an empty payload, so that one out of place is noticed; no other body event is
+// empty.
+//
+// Owner: one connection. Thread: its owner's.
 // Invariant: between calls either all of a frame's earlier bytes are held here or none are.
+// Does not know which frame may follow which, nor what is in them.
 class FrameDecoder {
  public:
   enum class Kind {
@@ -41,8 +52,8 @@ class FrameDecoder {
   struct Event {
     Kind kind = Kind::need_more;
     ChannelNumber channel;
-    std::string_view payload;     // valid until the next call or until the input goes
-    std::string_view error_text;  // static text
+    std::string_view payload;       // valid until the next call or until the input goes
+    std::string_view error_text;    // static text
     bool unexpected_frame = false;  // a heartbeat on a channel: 505 instead of 501
   };
 
@@ -58,16 +69,28 @@ class FrameDecoder {
   std::size_t buffered_bytes() const { return partial_.size(); }
 
  private:
-  Event fail(std::string_view text, bool unexpected_frame = false);
+  struct Header {
+    std::uint8_t type;
+    ChannelNumber channel;
+    std::uint32_t payload_size;
+  };
+  static Header parse_header(const char* bytes);
+  // The error that the header alone proves, if any.
+  std::optional<Event> check_header(const Header& header) const;
+  Event fail(Event error);
+  Event whole_frame(const Header& header, const char* payload);
   Event body_bytes(std::string_view& input);
+  // Moves bytes from input until partial_ has `size`; false when input was too short for that.
+  bool collect(std::string_view& input, std::size_t size);
+  void drop_partial();
 
   std::uint32_t frame_max_bytes_;
-  std::string partial_;          // a frame (or its header) whose end has not arrived
+  std::string partial_;             // a frame (or its header) whose end has not arrived
   bool partial_delivered_ = false;  // partial_ was handed out and goes at the next call
-  bool in_body_ = false;
+  bool in_body_ = false;            // within a body frame, which is not collected
   ChannelNumber body_channel_;
   std::uint32_t body_left_ = 0;  // payload bytes of the body frame still to come; then its end mark
-  bool failed_ = false;
+  std::optional<Event> error_;   // the answer from now on
 };
 
 // Appends one whole frame.

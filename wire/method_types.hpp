@@ -14,10 +14,10 @@ namespace stoat::wire {
 struct ShortString {
   std::string_view text;
   constexpr ShortString() = default;
-  constexpr ShortString(std::string_view t) : text(t) {}           // NOLINT: reads as a string
-  ShortString(const std::string& t) : text(t) {}                   // NOLINT
-  constexpr ShortString(const char* t) : text(t) {}                // NOLINT
-  constexpr operator std::string_view() const { return text; }     // NOLINT
+  constexpr ShortString(std::string_view t) : text(t) {}        // NOLINT: reads as a string
+  ShortString(const std::string& t) : text(t) {}                // NOLINT
+  constexpr ShortString(const char* t) : text(t) {}             // NOLINT
+  constexpr operator std::string_view() const { return text; }  // NOLINT
   std::string str() const { return std::string(text); }
   friend bool operator==(const ShortString&, const ShortString&) = default;
 };
@@ -26,10 +26,10 @@ struct ShortString {
 struct LongString {
   std::string_view text;
   constexpr LongString() = default;
-  constexpr LongString(std::string_view t) : text(t) {}            // NOLINT
-  LongString(const std::string& t) : text(t) {}                    // NOLINT
-  constexpr LongString(const char* t) : text(t) {}                 // NOLINT
-  constexpr operator std::string_view() const { return text; }     // NOLINT
+  constexpr LongString(std::string_view t) : text(t) {}         // NOLINT
+  LongString(const std::string& t) : text(t) {}                 // NOLINT
+  constexpr LongString(const char* t) : text(t) {}              // NOLINT
+  constexpr operator std::string_view() const { return text; }  // NOLINT
   std::string str() const { return std::string(text); }
   friend bool operator==(const LongString&, const LongString&) = default;
 };

@@ -30,7 +30,8 @@ class Writer {
     u32(static_cast<std::uint32_t>(text.size()));
     bytes(text);
   }
-  void table(const Table& table);  // with its length prefix
+  void table(const Table& table);             // with its length prefix
+  void array(const Array& array);             // with its length prefix
   void field_value(const FieldValue& value);  // type octet and value
 
   std::string& out() { return out_; }
