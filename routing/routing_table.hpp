@@ -51,17 +51,24 @@ class RoutingTable {
 
   // REQUIRES: no exchange of that name.
   void add_exchange(const ExchangeSpec& spec);
-  // Drops the exchange with the bindings it is source or destination of; false when absent.
-  bool remove_exchange(std::string_view name);
+  // Drops the exchange with the bindings it is source or destination of; false when absent. To
+  // `unused`, when given, are added the exchanges that thereby lost their last binding as source.
+  // REQUIRES: not the default exchange.
+  bool remove_exchange(std::string_view name, std::vector<std::string>* unused = nullptr);
   bool has_exchange(std::string_view name) const;
+  // Whether the exchange is the source of any binding: what if-unused and auto-delete ask. False
+  // when absent.
+  bool is_source_in_use(std::string_view exchange) const;
 
   // The default exchange: a direct exchange named "" in which every queue is bound by its name.
+  // REQUIRES: no queue of that id.
   void add_queue(std::string_view name, QueueId id);
-  // Drops the queue with all its bindings.
-  void remove_queue(std::string_view name, QueueId id);
+  // Drops the queue with all its bindings; nothing when absent. `unused` as in remove_exchange; the
+  // default exchange is never among them. REQUIRES: the name is the one it was added by.
+  void remove_queue(std::string_view name, QueueId id, std::vector<std::string>* unused = nullptr);
 
   // false when an equal binding is there already (bind) or none is (unbind).
-  // REQUIRES: source (and destination exchange) exist; x-match validated by check_headers_binding.
+  // REQUIRES: source and destination exist; x-match validated by check_headers_binding.
   bool bind_queue(std::string_view source, QueueId destination, std::string_view binding_key,
                   const wire::Table& arguments);
   bool unbind_queue(std::string_view source, QueueId destination, std::string_view binding_key,
