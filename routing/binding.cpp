@@ -20,7 +20,8 @@ std::size_t BindingIdentity::hash() const {
   std::size_t result = std::hash<std::string_view>{}(key);
   result = mix(result, destination.number);
   if (arguments.empty()) return result;
-  for (const TableIndex::Entry& entry : TableIndex(arguments).entries()) {
+  const TableIndex index(arguments);
+  for (const TableIndex::Entry& entry : index.entries()) {
     result = mix(result, std::hash<std::string_view>{}(entry.key));
     result = mix(result, value_hash(*entry.value));
   }

@@ -70,7 +70,8 @@ void HeadersExchange::insert(Binding& binding) {
     STOAT_ASSERT(text != nullptr && parse_x_match(*text, mode), name(), value->to_text());
   }
   Rule rule{&binding, mode.any, {}};
-  for (const TableIndex::Entry& pair : TableIndex(binding.arguments).entries()) {
+  const TableIndex index(binding.arguments);
+  for (const TableIndex::Entry& pair : index.entries()) {
     if (pair.key == kXMatch || (!mode.with_x && pair.key.starts_with("x-"))) continue;
     rule.pairs.push_back(pair);
   }
