@@ -26,6 +26,8 @@ struct RocksOptions {
   int write_buffers = 3;
   // A group is closed at this many bytes even if more wait.
   std::size_t max_group_bytes = 8u << 20;
+  // Opens what can be had of a folder whose log is damaged, instead of refusing it.
+  bool salvage = false;
   // Runs once, on a thread of the store's, when a write or sync failed.
   std::function<void(const StoreError&)> on_failure;
   // Tests hand in a file system that forgets; nullptr: the machine's own.

@@ -18,7 +18,9 @@
 
 namespace stoat::store {
 
-// One ordered sequence of messages of a queue. A plain queue has stream 0 only.
+// One ordered sequence of messages of a queue. A plain queue has stream 0 only. The first message's
+// sequence is 1. Every sequence given out must be settled some day, also one whose message was never
+// put, or what is settled above it cannot be summed up as "everything below".
 struct StreamId {
   QueueId queue;
   std::uint8_t stream = 0;
@@ -50,7 +52,8 @@ struct Settle {
   std::uint64_t bytes = 0;
 };
 
-// Numbers of a queue that are persisted ahead of their use.
+// Numbers of a queue that are persisted ahead of their use. They only grow: a smaller one than the
+// store holds, 0 among them, changes nothing.
 struct QueueNumbers {
   StreamId stream;
   // Every sequence given out is below this.
