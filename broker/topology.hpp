@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -21,7 +22,7 @@ struct VhostDef {
 
 struct UserDef {
   std::string name;
-  std::string password_hash;      // base64, see broker/password.hpp; empty: cannot log in by password
+  std::string password_hash;  // base64, see broker/password.hpp; empty: cannot log in by password
   std::string hashing_algorithm;  // rabbit_password_hashing_sha256 or …_sha512
   std::vector<std::string> tags;  // administrator, monitoring, …
 };
@@ -76,8 +77,8 @@ struct Document {
 // made. Changes here are made after validation; persisting and telling the workers are Control's.
 //
 // Owner: Control. Thread: the control owner's.
-// Invariants: the default exchange is implicit (never in the maps); a binding's ends exist; removing
-// a queue or exchange removes its bindings.
+// Invariants: the default exchange is implicit (never in the maps); a binding's ends exist;
+// removing a queue or exchange removes its bindings.
 class Topology {
  public:
   using Name = std::pair<std::string, std::string>;  // vhost, name
@@ -108,7 +109,7 @@ class Topology {
   void add_permission(PermissionDef permission);
   void add_exchange(ExchangeDef exchange);
   void add_queue(QueueDef queue);
-  void add_binding(BindingDef binding);
+  void add_binding(BindingDef binding);  // no effect when an equal one is there
   bool remove_binding(const BindingDef& binding);
   // Returns the removed bindings.
   std::vector<BindingDef> remove_queue(std::string_view vhost, std::string_view name);
@@ -128,7 +129,8 @@ class Topology {
   static Document document(const ExchangeDef&);
   static Document document(const QueueDef&);
   static Document document(const BindingDef&);
-  std::vector<Document> documents() const;  // of everything that persists
+  static std::string document_key(const BindingDef&);  // the same for equal bindings
+  std::vector<Document> documents() const;             // of everything that persists
 
   // Rebuilds from stored documents. Throws std::runtime_error that names the document when one
   // cannot be read. Bindings whose ends are missing are dropped (and named in `dropped`).
@@ -142,9 +144,20 @@ class Topology {
   std::map<Name, ExchangeDef> exchanges_;
   std::map<Name, QueueDef> queues_;
   std::map<Name, std::vector<BindingDef>> bindings_;
+  struct BindingPlace {
+    Name source;
+    std::size_t index = 0;  // in bindings_[source]
+  };
+  using BindingEnd = std::pair<DestinationKind, Name>;
+
+  BindingDef take_binding(const std::string& key);
+  void take_bindings_to(const BindingEnd& end, std::vector<BindingDef>& taken);
+
   std::map<QueueId, Name> queue_names_;
-  // Source exchanges of the bindings that end at a destination.
-  std::map<std::pair<DestinationKind, Name>, std::multiset<std::string>> sources_of_;
+  // Both by document key, so that neither a bind nor the removal of a queue walks what else is
+  // bound to the exchange.
+  std::unordered_map<std::string, BindingPlace> binding_places_;
+  std::map<BindingEnd, std::set<std::string>> binding_keys_by_end_;
 };
 
 }  // namespace stoat::broker
