@@ -27,7 +27,8 @@ struct UserDef {
   std::vector<std::string> tags;  // administrator, monitoring, …
 };
 
-// Regular expressions over names, as in RabbitMQ; an empty one matches nothing.
+// Regular expressions over names, as in RabbitMQ; an empty one matches only the empty name. See
+// broker/permissions.hpp.
 struct PermissionDef {
   std::string user;
   std::string vhost;
