@@ -1,7 +1,5 @@
 #include "wire/codec.hpp"
 
-#include <algorithm>
-
 #include "base/assert.hpp"
 #include "wire/basic.hpp"
 

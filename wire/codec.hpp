@@ -1,9 +1,10 @@
 #pragma once
 
 #include <boost/pfr/core.hpp>
+#include <cstdint>
 #include <optional>
 #include <string>
-#include <type_traits>
+#include <string_view>
 
 #include "base/ids.hpp"
 #include "wire/frame.hpp"
@@ -21,69 +22,48 @@ std::optional<MethodId> peek_method_id(std::string_view payload);
 
 namespace detail {
 
-class BitReader {
+class FieldReader {
  public:
-  explicit BitReader(Reader& in) : in_(in) {}
-  template <class T>
-  void read(T& field) {
-    if constexpr (std::is_same_v<T, bool>) {
-      if (bit_ == 8) {
-        octet_ = in_.u8();
-        bit_ = 0;
-      }
-      field = (octet_ >> bit_++) & 1;
-    } else {
-      bit_ = 8;
-      if constexpr (std::is_same_v<T, std::uint8_t>)
-        field = in_.u8();
-      else if constexpr (std::is_same_v<T, std::uint16_t>)
-        field = in_.u16();
-      else if constexpr (std::is_same_v<T, std::uint32_t>)
-        field = in_.u32();
-      else if constexpr (std::is_same_v<T, std::uint64_t>)
-        field = in_.u64();
-      else if constexpr (std::is_same_v<T, ShortString>)
-        field.text = in_.short_string();
-      else if constexpr (std::is_same_v<T, LongString>)
-        field.text = in_.long_string();
-      else
-        field = in_.table();
+  explicit FieldReader(Reader& in) : in_(in) {}
+  void operator()(bool& field) {
+    if (bit_ == 8) {
+      octet_ = in_.u8();
+      bit_ = 0;
     }
+    field = (octet_ >> bit_++) & 1;
+  }
+  void operator()(auto& field) {
+    bit_ = 8;
+    read(field);
   }
 
  private:
+  void read(std::uint8_t& field) { field = in_.u8(); }
+  void read(std::uint16_t& field) { field = in_.u16(); }
+  void read(std::uint32_t& field) { field = in_.u32(); }
+  void read(std::uint64_t& field) { field = in_.u64(); }
+  void read(ShortString& field) { field.text = in_.short_string(); }
+  void read(LongString& field) { field.text = in_.long_string(); }
+  void read(Table& field) { field = in_.table(); }
+
   Reader& in_;
   int bit_ = 8;  // 8: the next bit opens a new octet
   std::uint8_t octet_ = 0;
 };
 
-class BitWriter {
+class FieldWriter {
  public:
-  explicit BitWriter(Writer& out) : out_(out) {}
-  template <class T>
-  void write(const T& field) {
-    if constexpr (std::is_same_v<T, bool>) {
-      if (bit_ == 8) flush();
-      octet_ = static_cast<std::uint8_t>(octet_ | (field ? 1u << bit_ : 0u));
-      ++bit_;
-    } else {
-      flush();
-      if constexpr (std::is_same_v<T, std::uint8_t>)
-        out_.u8(field);
-      else if constexpr (std::is_same_v<T, std::uint16_t>)
-        out_.u16(field);
-      else if constexpr (std::is_same_v<T, std::uint32_t>)
-        out_.u32(field);
-      else if constexpr (std::is_same_v<T, std::uint64_t>)
-        out_.u64(field);
-      else if constexpr (std::is_same_v<T, ShortString>)
-        out_.short_string(field.text);
-      else if constexpr (std::is_same_v<T, LongString>)
-        out_.long_string(field.text);
-      else
-        out_.table(field);
-    }
+  explicit FieldWriter(Writer& out) : out_(out) {}
+  void operator()(const bool& field) {
+    if (bit_ == 8) flush();
+    octet_ = static_cast<std::uint8_t>(octet_ | (field ? 1u << bit_ : 0u));
+    ++bit_;
   }
+  void operator()(const auto& field) {
+    flush();
+    write(field);
+  }
+  // Writes the octet that the last bits are in.
   void flush() {
     if (bit_ > 0) out_.u8(octet_);
     bit_ = 0;
@@ -91,8 +71,16 @@ class BitWriter {
   }
 
  private:
+  void write(std::uint8_t field) { out_.u8(field); }
+  void write(std::uint16_t field) { out_.u16(field); }
+  void write(std::uint32_t field) { out_.u32(field); }
+  void write(std::uint64_t field) { out_.u64(field); }
+  void write(const ShortString& field) { out_.short_string(field.text); }
+  void write(const LongString& field) { out_.long_string(field.text); }
+  void write(const Table& field) { out_.table(field); }
+
   Writer& out_;
-  int bit_ = 0;
+  int bit_ = 0;  // bits in octet_ so far
   std::uint8_t octet_ = 0;
 };
 
@@ -106,8 +94,8 @@ std::optional<M> decode_method(std::string_view payload) {
   Reader in(payload);
   if (MethodId id{in.u16(), in.u16()}; !in.ok() || id != M::kId) return std::nullopt;
   M method;
-  detail::BitReader bits(in);
-  boost::pfr::for_each_field(method, [&](auto& field) { bits.read(field); });
+  detail::FieldReader read(in);
+  boost::pfr::for_each_field(method, [&](auto& field) { read(field); });
   if (!in.ok()) return std::nullopt;
   return method;
 }
@@ -122,9 +110,9 @@ void append_method(std::string& out, ChannelNumber channel, const M& method) {
   w.u32(0);  // payload size, known at the end
   w.u16(M::kId.class_id);
   w.u16(M::kId.method_id);
-  detail::BitWriter bits(w);
-  boost::pfr::for_each_field(method, [&](const auto& field) { bits.write(field); });
-  bits.flush();
+  detail::FieldWriter write(w);
+  boost::pfr::for_each_field(method, [&](const auto& field) { write(field); });
+  write.flush();
   store_big(out.data() + start + 3,
             static_cast<std::uint32_t>(out.size() - start - kFrameHeaderBytes));
   out.push_back(kFrameEnd);

@@ -12,15 +12,19 @@ namespace {
 // see a large method or header frame again.
 constexpr std::size_t kKeptBufferBytes = 4096;
 
-constexpr std::string_view kBadEnd = "frame does not end with octet 206";
-
-FrameDecoder::Event error_event(std::string_view text, bool unexpected_frame = false) {
+constexpr FrameDecoder::Event error_event(std::string_view text, bool unexpected_frame = false) {
   FrameDecoder::Event event;
   event.kind = FrameDecoder::Kind::error;
   event.error_text = text;
   event.unexpected_frame = unexpected_frame;
   return event;
 }
+
+constexpr auto kUnknownType = error_event("unknown frame type");
+constexpr auto kTooLarge = error_event("frame is larger than the negotiated frame_max");
+constexpr auto kBadEnd = error_event("frame does not end with octet 206");
+constexpr auto kHeartbeatPayload = error_event("heartbeat with a payload");
+constexpr auto kHeartbeatChannel = error_event("heartbeat on a channel other than 0", true);
 
 FrameDecoder::Kind kind_of(std::uint8_t type) {
   switch (type) {
@@ -45,7 +49,7 @@ FrameDecoder::Event FrameDecoder::next(std::string_view& input) {
   if (in_body_) {
     if (body_left_ > 0 || input.empty()) return body_bytes(input);
     // All of the payload is out; its end mark was not there yet.
-    if (input.front() != kFrameEnd) return fail(error_event(kBadEnd));
+    if (input.front() != kFrameEnd) return fail(kBadEnd);
     input.remove_prefix(1);
     in_body_ = false;
   }
@@ -53,7 +57,7 @@ FrameDecoder::Event FrameDecoder::next(std::string_view& input) {
   const bool cut_header = !partial_.empty() || input.size() < kFrameHeaderBytes;
   if (cut_header && !collect(input, kFrameHeaderBytes)) return {};
   const Header header = parse_header(cut_header ? partial_.data() : input.data());
-  if (const auto error = check_header(header)) return fail(*error);
+  if (const Event* error = check_header(header)) return fail(*error);
 
   if (header.type == kFrameBody && header.payload_size > 0) {
     if (cut_header) {
@@ -83,26 +87,26 @@ FrameDecoder::Header FrameDecoder::parse_header(const char* bytes) {
           load_big<std::uint32_t>(bytes + 3)};
 }
 
-std::optional<FrameDecoder::Event> FrameDecoder::check_header(const Header& header) const {
-  if (kind_of(header.type) == Kind::error) return error_event("unknown frame type");
+const FrameDecoder::Event* FrameDecoder::check_header(const Header& header) const {
+  if (kind_of(header.type) == Kind::error) return &kUnknownType;
   if (std::uint64_t{header.payload_size} + kFrameOverheadBytes > frame_max_bytes_) {
-    return error_event("frame is larger than the negotiated frame_max");
+    return &kTooLarge;
   }
   if (header.type == kFrameHeartbeat) {
-    if (header.channel.value != 0) return error_event("heartbeat on a channel other than 0", true);
-    if (header.payload_size != 0) return error_event("heartbeat with a payload");
+    if (header.channel.value != 0) return &kHeartbeatChannel;
+    if (header.payload_size != 0) return &kHeartbeatPayload;
   }
-  return std::nullopt;
+  return nullptr;
 }
 
-FrameDecoder::Event FrameDecoder::fail(Event error) {
+FrameDecoder::Event FrameDecoder::fail(const Event& error) {
   drop_partial();
-  error_ = error;
+  error_ = &error;
   return error;
 }
 
 FrameDecoder::Event FrameDecoder::whole_frame(const Header& header, const char* payload) {
-  if (payload[header.payload_size] != kFrameEnd) return fail(error_event(kBadEnd));
+  if (payload[header.payload_size] != kFrameEnd) return fail(kBadEnd);
   Event event;
   event.kind = kind_of(header.type);
   event.channel = header.channel;
@@ -119,7 +123,7 @@ FrameDecoder::Event FrameDecoder::body_bytes(std::string_view& input) {
   input.remove_prefix(event.payload.size());
   body_left_ -= static_cast<std::uint32_t>(event.payload.size());
   if (body_left_ == 0 && !input.empty()) {
-    if (input.front() != kFrameEnd) return fail(error_event(kBadEnd));
+    if (input.front() != kFrameEnd) return fail(kBadEnd);
     input.remove_prefix(1);
     in_body_ = false;
   }

@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -75,9 +74,9 @@ class FrameDecoder {
     std::uint32_t payload_size;
   };
   static Header parse_header(const char* bytes);
-  // The error that the header alone proves, if any.
-  std::optional<Event> check_header(const Header& header) const;
-  Event fail(Event error);
+  // The error that the header alone proves, or null.
+  const Event* check_header(const Header& header) const;
+  Event fail(const Event& error);
   Event whole_frame(const Header& header, const char* payload);
   Event body_bytes(std::string_view& input);
   // Moves bytes from input until partial_ has `size`; false when input was too short for that.
@@ -90,7 +89,7 @@ class FrameDecoder {
   bool in_body_ = false;            // within a body frame, which is not collected
   ChannelNumber body_channel_;
   std::uint32_t body_left_ = 0;  // payload bytes of the body frame still to come; then its end mark
-  std::optional<Event> error_;   // the answer from now on
+  const Event* error_ = nullptr;  // the answer from now on
 };
 
 // Appends one whole frame.

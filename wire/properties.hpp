@@ -66,8 +66,8 @@ class PropertiesView {
   bool ok_ = true;
   std::uint16_t flags_ = 0;
   std::uint8_t delivery_mode_ = 0;
-  // Where each present property's value begins in raw_, in flag order; unset when absent.
-  std::uint32_t offset_[14];
+  // Where each present property's value begins in raw_, in flag order; 0 when absent.
+  std::uint32_t offset_[14] = {};
 };
 
 // Content header payload (specification 4.2.6.1) without its frame.

@@ -1,0 +1,63 @@
+#include "tests/wire/allocation_probe.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <new>
+
+namespace stoat::wire::test {
+namespace {
+
+thread_local bool g_probing = false;
+thread_local std::size_t g_largest_bytes = 0;
+thread_local std::size_t g_total_bytes = 0;
+
+void* allocate(std::size_t size) {
+  if (g_probing) {
+    g_largest_bytes = std::max(g_largest_bytes, size);
+    g_total_bytes += size;
+  }
+  void* block = std::malloc(size == 0 ? 1 : size);
+  if (block == nullptr) throw std::bad_alloc();
+  return block;
+}
+
+}  // namespace
+
+AllocationProbe::AllocationProbe() {
+  g_largest_bytes = 0;
+  g_total_bytes = 0;
+  g_probing = true;
+}
+
+AllocationProbe::~AllocationProbe() {
+  g_probing = false;
+}
+
+std::size_t AllocationProbe::largest_bytes() const {
+  return g_largest_bytes;
+}
+
+std::size_t AllocationProbe::total_bytes() const {
+  return g_total_bytes;
+}
+
+}  // namespace stoat::wire::test
+
+void* operator new(std::size_t size) {
+  return stoat::wire::test::allocate(size);
+}
+void* operator new[](std::size_t size) {
+  return stoat::wire::test::allocate(size);
+}
+void operator delete(void* block) noexcept {
+  std::free(block);
+}
+void operator delete[](void* block) noexcept {
+  std::free(block);
+}
+void operator delete(void* block, std::size_t) noexcept {
+  std::free(block);
+}
+void operator delete[](void* block, std::size_t) noexcept {
+  std::free(block);
+}
