@@ -8,22 +8,14 @@
 
 namespace stoat::routing {
 
-namespace {
-
-std::size_t mix(std::size_t seed, std::size_t value) {
-  return (seed ^ value) * 0x9E3779B97F4A7C15ull + (seed >> 29);
-}
-
-}  // namespace
-
 std::size_t BindingIdentity::hash() const {
   std::size_t result = std::hash<std::string_view>{}(key);
-  result = mix(result, destination.number);
+  result = mix_hash(result, destination.target.number);
   if (arguments.empty()) return result;
   const TableIndex index(arguments);
   for (const TableIndex::Entry& entry : index.entries()) {
-    result = mix(result, std::hash<std::string_view>{}(entry.key));
-    result = mix(result, value_hash(*entry.value));
+    result = mix_hash(result, std::hash<std::string_view>{}(entry.key));
+    result = mix_hash(result, value_hash(*entry.value));
   }
   return result;
 }
@@ -35,7 +27,7 @@ bool operator==(const BindingIdentity& a, const BindingIdentity& b) {
 
 void BindingList::add(Binding& binding) {
   binding.list_place = static_cast<std::uint32_t>(entries_.size());
-  entries_.push_back({&binding.destination, &binding});
+  entries_.push_back({binding.destination.target, &binding});
 }
 
 void BindingList::remove(Binding& binding) {
@@ -48,7 +40,7 @@ void BindingList::remove(Binding& binding) {
 }
 
 void BindingList::reach_all(RouteScratch& scratch) const {
-  for (const Entry& entry : entries_) scratch.reach(*entry.destination);
+  for (const Entry& entry : entries_) scratch.reach(entry.target);
 }
 
 }  // namespace stoat::routing

@@ -15,12 +15,17 @@ class Exchange;
 class RouteScratch;
 struct Binding;
 
-// What a binding leads to: a queue or an exchange.
+// A queue or an exchange, as matching hands it on.
+struct Target {
+  const Exchange* exchange = nullptr;  // null: it is a queue
+  QueueId queue;
+  std::uint32_t number = 0;  // small and dense within a table; RouteScratch marks by it
+};
+
+// What a binding leads to.
 // Owner: RoutingTable for a queue, the Exchange for an exchange; its address is its identity.
 struct Destination {
-  std::uint32_t number = 0;  // small and dense within a table; RouteScratch marks by it
-  QueueId queue;             // when exchange is null
-  Exchange* exchange = nullptr;
+  Target target;
   std::vector<Binding*> incoming;  // the bindings that lead here; Exchange keeps it
 };
 
@@ -61,7 +66,7 @@ class BindingList {
 
  private:
   struct Entry {
-    const Destination* destination;  // beside the binding, whose memory matching never touches
+    Target target;  // a copy: matching touches neither the binding nor its destination
     Binding* binding;
   };
   boost::container::small_vector<Entry, 1> entries_;

@@ -43,8 +43,7 @@ std::unique_ptr<Exchange> Exchange::create(const ExchangeSpec& spec, std::uint32
 }
 
 Exchange::Exchange(const ExchangeSpec& spec, std::uint32_t number) : spec_(spec) {
-  as_destination_.number = number;
-  as_destination_.exchange = this;
+  as_destination_.target = {.exchange = this, .queue = {}, .number = number};
 }
 
 bool Exchange::bind(Destination& destination, std::string_view key, const wire::Table& arguments) {

@@ -1,28 +1,18 @@
 #include "routing/route_scratch.hpp"
 
-#include <algorithm>
-
 #include "routing/routing_table.hpp"
 #include "wire/reader.hpp"
 #include "wire/writer.hpp"
 
 namespace stoat::routing {
 
-void MarkSet::clear(std::size_t size) {
-  if (marks_.size() < size) marks_.resize(std::max(size, 2 * marks_.size()), 0);
-  if (++epoch_ == 0) {  // wrapped: marks of 2^32 calls ago would look fresh
-    std::fill(marks_.begin(), marks_.end(), 0);
-    epoch_ = 1;
-  }
-}
-
 void RouteScratch::begin(const Routable& message, std::span<const std::string_view> extra_keys,
-                         std::size_t destinations) {
+                         std::size_t targets) {
   keys_.assign(1, message.routing_key);
   keys_.insert(keys_.end(), extra_keys.begin(), extra_keys.end());
   properties_ = message.properties;
   headers_parsed_ = false;
-  reached_.clear(destinations);
+  reached_.clear(targets);
   matches_ = 0;
   queues_.clear();
   exchanges_.clear();

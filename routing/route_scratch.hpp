@@ -8,6 +8,7 @@
 
 #include "base/ids.hpp"
 #include "routing/binding.hpp"
+#include "routing/mark_set.hpp"
 #include "routing/table_index.hpp"
 #include "wire/field_value.hpp"
 #include "wire/properties.hpp"
@@ -15,23 +16,6 @@
 namespace stoat::routing {
 
 struct Routable;
-
-// A set of small numbers that is emptied in constant time.
-class MarkSet {
- public:
-  // Empties the set and makes room for the numbers below `size`.
-  void clear(std::size_t size);
-  // True when `number` was not in the set before.
-  bool insert(std::uint32_t number) {
-    if (marks_[number] == epoch_) return false;
-    marks_[number] = epoch_;
-    return true;
-  }
-
- private:
-  std::vector<std::uint32_t> marks_;
-  std::uint32_t epoch_ = 0;
-};
 
 // The state of one route() call: the message as exchanges see it, where it has got to, and the
 // buffers of the topic matcher. Kept from call to call, so that routing allocates nothing once the
@@ -49,33 +33,35 @@ class RouteScratch {
 
   // The rest is for the routing table and its exchanges.
 
-  // Begins a message in a table whose destinations are numbered below `destinations`.
+  // Begins a message in a table whose targets are numbered below `targets`.
   void begin(const Routable& message, std::span<const std::string_view> extra_keys,
-             std::size_t destinations);
+             std::size_t targets);
 
   // The routing key and the extra keys.
   std::span<const std::string_view> keys() const { return keys_; }
   // The message's headers, parsed at the first call for a message; empty when it has none.
   const TableIndex& headers();
 
-  void reach(const Destination& destination) {
+  void reach(const Target& target) {
     ++matches_;
-    if (!reached_.insert(destination.number)) return;
-    if (destination.exchange == nullptr) {
-      queues_.push_back(destination.queue);
+    if (!reached_.insert(target.number)) return;
+    if (target.exchange == nullptr) {
+      queues_.push_back(target.queue);
     } else {
-      exchanges_.push_back(destination.exchange);
+      exchanges_.push_back(target.exchange);
     }
   }
-  // How often reach() was called for this message, for destinations old and new.
+  // How often reach() was called for this message, for targets old and new.
   std::uint64_t matches() const { return matches_; }
   // An exchange that was reached and not handed out yet; nullptr when none is left.
   const Exchange* next_exchange();
 
+  // Trie nodes; see TopicExchange.
   struct TopicBuffers {
     std::vector<std::uint32_t> current;
     std::vector<std::uint32_t> next;
-    MarkSet entered;
+    std::vector<std::uint32_t> hashes;
+    MarkSet<> entered;
   };
   TopicBuffers& topic() { return topic_; }
 
@@ -87,7 +73,7 @@ class RouteScratch {
   TableIndex header_index_;
   std::string header_bytes_;
 
-  MarkSet reached_;
+  MarkSet<> reached_;
   std::uint64_t matches_ = 0;
   std::vector<QueueId> queues_;
   std::vector<const Exchange*> exchanges_;

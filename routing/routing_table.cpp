@@ -95,7 +95,7 @@ bool RoutingTable::remove_exchange(std::string_view name, std::vector<std::strin
   STOAT_ASSERT(&exchange != state_->default_exchange);
   exchange.retire();  // first, so that a binding to itself does not report it as unused
   remove_incoming(exchange.as_destination(), unused);
-  state_->free_numbers.push_back(exchange.as_destination().number);
+  state_->free_numbers.push_back(exchange.as_destination().target.number);
   state_->exchanges.erase(at);
   ++generation_;
   return true;
@@ -112,8 +112,7 @@ bool RoutingTable::is_source_in_use(std::string_view exchange) const {
 
 void RoutingTable::add_queue(std::string_view name, QueueId id) {
   auto queue = std::make_unique<Destination>();
-  queue->number = state_->take_number();
-  queue->queue = id;
+  queue->target = {.exchange = nullptr, .queue = id, .number = state_->take_number()};
   const auto [at, added] = state_->queues.emplace(id, std::move(queue));
   STOAT_ASSERT(added, name, id);
   state_->default_exchange->bind(*at->second, name, {});
@@ -128,7 +127,7 @@ void RoutingTable::remove_queue(std::string_view name, QueueId id,
   const bool unbound = state_->default_exchange->unbind(queue, name, {});
   STOAT_ASSERT(unbound, name, id);
   remove_incoming(queue, unused);
-  state_->free_numbers.push_back(queue.number);
+  state_->free_numbers.push_back(queue.target.number);
   state_->queues.erase(at);
   ++generation_;
 }
@@ -173,13 +172,13 @@ std::span<const QueueId> RoutingTable::route(const Exchange& exchange, const Rou
                                              std::span<const std::string_view> extra_keys,
                                              RouteScratch& scratch) const {
   scratch.begin(message, extra_keys, state_->next_number);
-  scratch.reach(exchange.as_destination());
+  scratch.reach(exchange.as_destination().target);
   while (const Exchange* reached = scratch.next_exchange()) {
     const std::uint64_t matches_before = scratch.matches();
     reached->match(scratch);
     if (scratch.matches() != matches_before || reached->alternate_exchange().empty()) continue;
     if (const Exchange* alternate = state_->find(reached->alternate_exchange())) {
-      scratch.reach(alternate->as_destination());
+      scratch.reach(alternate->as_destination().target);
     }
   }
   return scratch.queues();

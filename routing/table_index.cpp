@@ -25,9 +25,14 @@ const wire::FieldValue* TableIndex::find(std::string_view key) const {
   return at != entries_.end() && at->key == key ? at->value : nullptr;
 }
 
+std::size_t mix_hash(std::size_t seed, std::size_t value) {
+  return (seed ^ value) * 0x9E3779B97F4A7C15ull + (seed >> 29);
+}
+
 std::size_t value_hash(const wire::FieldValue& value) {
   if (value.is_integer()) return std::hash<std::int64_t>{}(value.as_integer());
   if (const std::string* text = value.as_string()) return std::hash<std::string_view>{}(*text);
+  if (const bool* flag = value.as_bool()) return *flag ? 2 : 1;
   return 0;
 }
 

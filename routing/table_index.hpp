@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string_view>
 #include <vector>
 
@@ -29,6 +30,8 @@ class TableIndex {
  private:
   std::vector<Entry> entries_;
 };
+
+std::size_t mix_hash(std::size_t seed, std::size_t value);
 
 // Equal for values that wire::equivalent() holds to be equal; coarse for nested ones.
 std::size_t value_hash(const wire::FieldValue& value);

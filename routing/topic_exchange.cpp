@@ -1,27 +1,47 @@
 #include "routing/topic_exchange.hpp"
 
-#include <algorithm>
+#include <functional>
+#include <utility>
 
 #include "base/assert.hpp"
 #include "routing/route_scratch.hpp"
+#include "routing/table_index.hpp"
 
 namespace stoat::routing {
 
 namespace {
 
-constexpr std::string_view kStarText = "*";
-constexpr std::string_view kHashText = "#";
+constexpr std::string_view kStar = "*";
+constexpr std::string_view kHash = "#";
 
-// Calls take(word) for each word of a key.
-template <class Take>
-void for_each_word(std::string_view key, Take take) {
-  if (key.empty()) return;
-  for (;;) {
-    const std::size_t dot = key.find('.');
-    take(key.substr(0, dot));
-    if (dot == std::string_view::npos) return;
-    key.remove_prefix(dot + 1);
+// Takes the first word off a key. REQUIRES: the key has a word left.
+std::string_view next_word(std::string_view& key, bool& last) {
+  const std::size_t dot = key.find('.');
+  const std::string_view word = key.substr(0, dot);
+  last = dot == std::string_view::npos;
+  if (!last) key.remove_prefix(dot + 1);
+  return word;
+}
+
+struct Pattern {
+  std::vector<std::string_view> words;
+  bool open = false;  // a `#` follows the words
+};
+
+// Each run of wildcards is written as its stars and then at most one `#`: "#.#" matches what "#"
+// does, and "#.*" what "*.#" does. So after a `#` comes a literal word or the end.
+Pattern normal_form(std::string_view binding_key) {
+  Pattern pattern;
+  for (bool last = binding_key.empty(); !last;) {
+    const std::string_view word = next_word(binding_key, last);
+    if (word == kHash) {
+      pattern.open = true;
+      continue;
+    }
+    if (word != kStar && std::exchange(pattern.open, false)) pattern.words.push_back(kHash);
+    pattern.words.push_back(word);
   }
+  return pattern;
 }
 
 }  // namespace
@@ -33,94 +53,86 @@ void TopicExchange::match(RouteScratch& scratch) const {
   for (const std::string_view key : scratch.keys()) match_key(key, scratch);
 }
 
+// The set of nodes is in two parts: `next` holds those that the words so far lead to exactly, and
+// `hashes` the `#` nodes passed on the way, which take any word and so stay to the end.
 void TopicExchange::match_key(std::string_view routing_key, RouteScratch& scratch) const {
   RouteScratch::TopicBuffers& buffers = scratch.topic();
   buffers.entered.clear(nodes_.size());
+  buffers.hashes.clear();
   buffers.next.clear();
   enter(kRoot, scratch);
-  for_each_word(routing_key, [&](std::string_view word) {
-    std::swap(buffers.current, buffers.next);
-    buffers.next.clear();
-    if (buffers.current.empty()) return;
-    buffers.entered.clear(nodes_.size());
-    const WordId id = find_word(word);
-    for (const NodeId node : buffers.current) advance(node, id, scratch);
-  });
-  for (const NodeId node : buffers.next) nodes_[node].bindings.reach_all(scratch);
+  for (bool last = routing_key.empty(); !last;) {
+    take_word(next_word(routing_key, last), scratch);
+    if (buffers.next.empty() && buffers.hashes.empty()) return;
+  }
+  for (const NodeId node : buffers.next) nodes_[node].exact.reach_all(scratch);
 }
 
-void TopicExchange::advance(NodeId node, WordId word, RouteScratch& scratch) const {
-  const Node& from = nodes_[node];
-  if (from.is_hash) enter(node, scratch);
-  if (from.star != kNoNode) enter(from.star, scratch);
-  if (from.words == 0 || word == kUnknownWord) return;
-  if (const auto at = edges_.find(edge(node, word)); at != edges_.end()) enter(at->second, scratch);
-}
-
-// Puts a node into the set of the next word, with the `#` below it that may take no word at all.
-// Only a `#` node can be entered twice (it stays in the set by itself, and its parent leads to it):
-// any other one has its parent as the only way in.
-void TopicExchange::enter(NodeId node, RouteScratch& scratch) const {
+void TopicExchange::take_word(std::string_view text, RouteScratch& scratch) const {
   RouteScratch::TopicBuffers& buffers = scratch.topic();
-  if (nodes_[node].is_hash && !buffers.entered.insert(node)) return;
-  buffers.next.push_back(node);
-  const NodeId hash = nodes_[node].hash;
-  if (hash != kNoNode && buffers.entered.insert(hash)) buffers.next.push_back(hash);
+  std::swap(buffers.current, buffers.next);
+  buffers.next.clear();
+  const Word word(text);
+  // A `#` entered by this word is not there to take it.
+  const std::size_t hashes = buffers.hashes.size();
+  for (std::size_t i = 0; i < hashes; ++i) {
+    const NodeId child = literal_child(buffers.hashes[i], word);
+    if (child != kNoNode) enter(child, scratch);
+  }
+  for (const NodeId node : buffers.current) {
+    const Node& from = nodes_[node];
+    if (from.star != kNoNode) enter(from.star, scratch);
+    const NodeId child = from.words == 0 ? kNoNode : literal_child(node, word);
+    if (child != kNoNode) enter(child, scratch);
+  }
 }
 
-// The words of a binding key, each run of wildcards written as its stars and then at most one `#`:
-// "#.#" matches what "#" does and "#.*" what "*.#" does. So a `#` has neither `#` nor `*` below it.
-std::vector<std::string_view> TopicExchange::normal_form(std::string_view binding_key) {
-  std::vector<std::string_view> words;
-  bool hash_pending = false;
-  for_each_word(binding_key, [&](std::string_view word) {
-    if (word == kHashText) {
-      hash_pending = true;
-      return;
-    }
-    if (word != kStarText && hash_pending) {
-      words.push_back(kHashText);
-      hash_pending = false;
-    }
-    words.push_back(word);
-  });
-  if (hash_pending) words.push_back(kHashText);
-  return words;
+// A node's only way in is from its parent, so that one word enters it at most once. Several words
+// of one key can enter it only below a `#`; what is to happen once per key is marked there.
+void TopicExchange::enter(NodeId id, RouteScratch& scratch) const {
+  RouteScratch::TopicBuffers& buffers = scratch.topic();
+  const Node& node = nodes_[id];
+  buffers.next.push_back(id);
+  if (node.open.empty() && node.hash == kNoNode) return;
+  if (node.below_hash && !buffers.entered.insert(id)) return;
+  node.open.reach_all(scratch);
+  if (node.hash != kNoNode) buffers.hashes.push_back(node.hash);
 }
 
 void TopicExchange::insert(Binding& binding) {
+  const Pattern pattern = normal_form(binding.key);
   NodeId node = kRoot;
-  for (const std::string_view word : normal_form(binding.key)) {
+  for (const std::string_view word : pattern.words) {
     const NodeId next = child(node, word);
     node = next != kNoNode ? next : add_child(node, word);
   }
-  nodes_[node].bindings.add(binding);
+  (pattern.open ? nodes_[node].open : nodes_[node].exact).add(binding);
 }
 
 void TopicExchange::erase(Binding& binding) {
+  const Pattern pattern = normal_form(binding.key);
   std::vector<Step> path;
   NodeId node = kRoot;
-  for (const std::string_view word : normal_form(binding.key)) {
+  for (const std::string_view word : pattern.words) {
     const NodeId next = child(node, word);
     STOAT_ASSERT(next != kNoNode, name(), binding.key, word);
     path.push_back({node, word, next});
     node = next;
   }
-  nodes_[node].bindings.remove(binding);
+  (pattern.open ? nodes_[node].open : nodes_[node].exact).remove(binding);
   for (; !path.empty() && nodes_[path.back().child].empty(); path.pop_back()) {
     remove_child(path.back());
   }
 }
 
-TopicExchange::WordId TopicExchange::find_word(std::string_view word) const {
-  const auto at = words_.find(word);
-  return at == words_.end() ? kUnknownWord : at->second.id;
+TopicExchange::NodeId TopicExchange::child(NodeId parent, std::string_view word) const {
+  if (word == kStar) return nodes_[parent].star;
+  if (word == kHash) return nodes_[parent].hash;
+  return literal_child(parent, Word(word));
 }
 
-TopicExchange::NodeId TopicExchange::child(NodeId parent, std::string_view word) const {
-  if (word == kStarText) return nodes_[parent].star;
-  if (word == kHashText) return nodes_[parent].hash;
-  const auto at = edges_.find(edge(parent, find_word(word)));
+TopicExchange::NodeId TopicExchange::literal_child(NodeId parent, const Word& word) const {
+  const auto at = edges_.find(EdgeView{parent, word});
   return at == edges_.end() ? kNoNode : at->second;
 }
 
@@ -133,22 +145,14 @@ TopicExchange::NodeId TopicExchange::add_child(NodeId parent, std::string_view w
     added = free_nodes_.back();
     free_nodes_.pop_back();
   }
-  if (word == kStarText) {
+  nodes_[added].below_hash = nodes_[parent].is_hash || nodes_[parent].below_hash;
+  if (word == kStar) {
     nodes_[parent].star = added;
-  } else if (word == kHashText) {
+  } else if (word == kHash) {
     nodes_[parent].hash = added;
     nodes_[added].is_hash = true;
   } else {
-    Word& entry = words_[std::string(word)];
-    if (entry.uses++ == 0) {
-      if (free_words_.empty()) {
-        entry.id = next_word_++;
-      } else {
-        entry.id = free_words_.back();
-        free_words_.pop_back();
-      }
-    }
-    edges_.emplace(edge(parent, entry.id), added);
+    edges_.emplace(Edge{parent, std::string(word)}, added);
     ++nodes_[parent].words;
   }
   return added;
@@ -156,22 +160,33 @@ TopicExchange::NodeId TopicExchange::add_child(NodeId parent, std::string_view w
 
 void TopicExchange::remove_child(const Step& step) {
   Node& parent = nodes_[step.parent];
-  if (step.word == kStarText) {
+  if (step.word == kStar) {
     parent.star = kNoNode;
-  } else if (step.word == kHashText) {
+  } else if (step.word == kHash) {
     parent.hash = kNoNode;
   } else {
-    const auto word = words_.find(step.word);
-    STOAT_ASSERT(word != words_.end(), name(), step.word);
-    edges_.erase(edge(step.parent, word->second.id));
+    const Word word(step.word);
+    edges_.erase(edges_.find(EdgeView{step.parent, word}));
     --parent.words;
-    if (--word->second.uses == 0) {
-      free_words_.push_back(word->second.id);
-      words_.erase(word);
-    }
   }
   nodes_[step.child] = Node{};
   free_nodes_.push_back(step.child);
+}
+
+std::size_t TopicExchange::Word::hash() const {
+  if (!hashed_) {
+    hash_ = std::hash<std::string_view>{}(text_);
+    hashed_ = true;
+  }
+  return hash_;
+}
+
+std::size_t TopicExchange::EdgeHash::operator()(const EdgeView& edge) const {
+  return mix_hash(edge.word.hash(), edge.parent);
+}
+
+std::size_t TopicExchange::EdgeHash::operator()(const Edge& edge) const {
+  return (*this)(EdgeView{edge.parent, Word(edge.word)});
 }
 
 }  // namespace stoat::routing

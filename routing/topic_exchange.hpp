@@ -2,11 +2,11 @@
 
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "routing/exchange.hpp"
-#include "routing/string_map.hpp"
 
 namespace stoat::routing {
 
@@ -25,55 +25,76 @@ class TopicExchange final : public Exchange {
 
  private:
   using NodeId = std::uint32_t;
-  using WordId = std::uint32_t;
   static constexpr NodeId kRoot = 0;
   static constexpr NodeId kNoNode = 0;  // the root is nobody's child
-  static constexpr WordId kStar = 0;
-  static constexpr WordId kHash = 1;
-  static constexpr WordId kUnknownWord = 2;  // in no binding key: only wildcards take it
-  static constexpr WordId kFirstWord = 3;
 
-  struct Node {
+  struct alignas(64) Node {  // two cache lines
     NodeId star = kNoNode;
-    NodeId hash = kNoNode;
+    NodeId hash = kNoNode;    // a `#` with more words after it
     std::uint32_t words = 0;  // children by literal word, in edges_
-    bool is_hash = false;
-    BindingList bindings;  // of the patterns that end here
+    bool is_hash = false;     // only literal words follow; see normal_form()
+    bool below_hash = false;  // some node above is a `#`
+    BindingList exact;        // of the patterns that end here
+    BindingList open;         // of the patterns that end with a `#` after this
 
-    bool empty() const { return !star && !hash && !words && bindings.empty(); }
+    bool empty() const { return !star && !hash && !words && exact.empty() && open.empty(); }
   };
-  struct Word {
-    WordId id = 0;
-    std::uint32_t uses = 0;  // edges that carry it
-  };
-  struct Step {  // from a parent node to its child
+  struct Step {  // from a node to its child
     NodeId parent;
     std::string_view word;
     NodeId child;
+  };
+  // A word to look up from any number of nodes, hashed at the first of them.
+  class Word {
+   public:
+    explicit Word(std::string_view text) : text_(text) {}
+    std::string_view text() const { return text_; }
+    std::size_t hash() const;
+
+   private:
+    std::string_view text_;
+    mutable std::size_t hash_ = 0;
+    mutable bool hashed_ = false;
+  };
+  struct Edge {
+    NodeId parent;
+    std::string word;
+  };
+  struct EdgeView {
+    NodeId parent;
+    const Word& word;
+  };
+  struct EdgeHash {
+    using is_transparent = void;
+    using is_avalanching = void;
+    std::size_t operator()(const EdgeView& edge) const;
+    std::size_t operator()(const Edge& edge) const;
+  };
+  struct EdgeEqual {
+    using is_transparent = void;
+    bool operator()(const Edge& a, const Edge& b) const {
+      return a.parent == b.parent && a.word == b.word;
+    }
+    bool operator()(const EdgeView& a, const Edge& b) const {
+      return a.parent == b.parent && a.word.text() == b.word;
+    }
   };
 
   void insert(Binding& binding) override;
   void erase(Binding& binding) override;
 
   void match_key(std::string_view routing_key, RouteScratch& scratch) const;
-  void advance(NodeId node, WordId word, RouteScratch& scratch) const;
+  void take_word(std::string_view word, RouteScratch& scratch) const;
   void enter(NodeId node, RouteScratch& scratch) const;
 
-  static std::vector<std::string_view> normal_form(std::string_view binding_key);
-  static std::uint64_t edge(NodeId parent, WordId word) {
-    return std::uint64_t{parent} << 32 | word;
-  }
-  WordId find_word(std::string_view word) const;
   NodeId child(NodeId parent, std::string_view word) const;
+  NodeId literal_child(NodeId parent, const Word& word) const;
   NodeId add_child(NodeId parent, std::string_view word);
   void remove_child(const Step& step);
 
   std::vector<Node> nodes_;
   std::vector<NodeId> free_nodes_;
-  boost::unordered_flat_map<std::uint64_t, NodeId> edges_;
-  StringMap<Word> words_;
-  std::vector<WordId> free_words_;
-  WordId next_word_ = kFirstWord;
+  boost::unordered_flat_map<Edge, NodeId, EdgeHash, EdgeEqual> edges_;
 };
 
 }  // namespace stoat::routing
