@@ -9,6 +9,7 @@
 
 #include "base/clock.hpp"
 #include "base/ids.hpp"
+#include "broker/home_limits.hpp"
 #include "broker/traffic.hpp"
 #include "store/store.hpp"
 #include "wire/field_value.hpp"
@@ -107,17 +108,19 @@ struct TxWork {
 class Home {
  public:
   struct Hooks {
-    // Runs `fn` on the worker's thread later; called from the store's threads.
+    // Runs `fn` on the worker's thread later, with an end_turn() behind it; called from the store's
+    // threads.
     std::function<void(std::function<void()>)> post;
-    // Takes what is staged for a connection; called from end_turn() only. The vector contents may
-    // be moved from.
+    // Takes what is staged for a connection; called from end_turn() and cancel() only. The vector
+    // contents may be moved from.
     std::function<void(ConnectionId, WorkerIndex, ToConnection&)> deliver;
     // The last consumer of an auto-delete queue left: the queue refuses consumers from now on and
     // is to be deleted. Called from end_turn() only.
     std::function<void(QueueId)> unused;
   };
 
-  Home(WorkerIndex index, store::Store& store, const Clock& clock, Hooks hooks);
+  Home(WorkerIndex index, store::Store& store, const Clock& clock, Hooks hooks,
+       HomeLimits limits = {});
   ~Home();
   Home(const Home&) = delete;
   Home& operator=(const Home&) = delete;
@@ -127,8 +130,8 @@ class Home {
   // is redelivered.
   void create_queue(QueueSpec spec, const store::RecoveredStream* recovered, bool clean);
   // if_unused / if_empty are checked here, where the truth is. From `ok` on the queue is gone:
-  // consumers get ConsumerCancelled, pending confirms are answered with ack, later batches to it are
-  // dropped and count as taken. `messages` is what was ready.
+  // consumers get ConsumerCancelled, pending confirms are answered with ack, later batches to it
+  // are dropped and count as taken. `messages` is what was ready.
   enum class DeleteResult { ok, no_queue, in_use, not_empty };
   struct Deleted {
     DeleteResult result = DeleteResult::ok;
@@ -146,7 +149,8 @@ class Home {
   // channel.flow: pauses or resumes a consumer.
   void pause(QueueId queue, ConnectionId connection, ConsumerId consumer, bool paused);
   // A new channel-wide prefetch: the consumer needs leases from now on, or no longer.
-  void set_channel_limited(QueueId queue, ConnectionId connection, ConsumerId consumer, bool limited);
+  void set_channel_limited(QueueId queue, ConnectionId connection, ConsumerId consumer,
+                           bool limited);
   // basic.get. `done` runs before this returns when the head is in memory, else after a disk read.
   // With no_ack the message stays held until a Settle{sent} arrives for it.
   void get(QueueId queue, std::function<void(Got)> done);
@@ -184,8 +188,5 @@ class Home {
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
-
-// Delivery bytes that a home may have staged for one connection and its socket has not yet taken.
-inline constexpr std::uint64_t kDeliveryWindowBytes = 1u << 20;
 
 }  // namespace stoat::broker
