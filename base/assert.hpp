@@ -23,7 +23,8 @@ template <class... Values>
 
 }  // namespace stoat::detail
 
-#define STOAT_ASSERT(condition, ...)                                                         \
-  (__builtin_expect(static_cast<bool>(condition), 1)                                         \
-       ? static_cast<void>(0)                                                                \
-       : ::stoat::detail::assert_failed(#condition, __FILE__, __LINE__ __VA_OPT__(, ) __VA_ARGS__))
+#define STOAT_ASSERT(condition, ...)                          \
+  (__builtin_expect(static_cast<bool>(condition), 1)          \
+       ? static_cast<void>(0)                                 \
+       : ::stoat::detail::assert_failed(#condition, __FILE__, \
+                                        __LINE__ __VA_OPT__(, ) __VA_ARGS__))

@@ -11,10 +11,14 @@ namespace stoat {
 
 template <std::unsigned_integral T>
 constexpr T byteswap(T value) {
-  if constexpr (sizeof(T) == 1) return value;
-  else if constexpr (sizeof(T) == 2) return static_cast<T>(__builtin_bswap16(value));
-  else if constexpr (sizeof(T) == 4) return static_cast<T>(__builtin_bswap32(value));
-  else return static_cast<T>(__builtin_bswap64(value));
+  if constexpr (sizeof(T) == 1)
+    return value;
+  else if constexpr (sizeof(T) == 2)
+    return static_cast<T>(__builtin_bswap16(value));
+  else if constexpr (sizeof(T) == 4)
+    return static_cast<T>(__builtin_bswap32(value));
+  else
+    return static_cast<T>(__builtin_bswap64(value));
 }
 
 template <std::unsigned_integral T>

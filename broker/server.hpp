@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <string>
 
 #include "broker/config.hpp"
 
@@ -18,6 +20,10 @@ class Server {
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
+
+  // Called once, on a thread of the store's, when a write or sync failed: nothing is confirmed any
+  // more and the process should stop. Set before start().
+  void on_fatal(std::function<void(const std::string&)> handler);
 
   // Recovers, starts the workers, listens. Returns when clients can connect. Throws what the
   // constructor throws, and std::system_error when an address cannot be bound.

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <boost/asio/steady_timer.hpp>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "broker/config.hpp"
+#include "broker/worker.hpp"
+
+namespace stoat::broker {
+
+// Watches memory and free disk, and tells every worker when publishers have to be held back.
+// Owner: Server. Thread: worker 0's, save check() before the workers run.
+// Wakes up once a second while there are connections, not otherwise.
+class Alarms {
+ public:
+  Alarms(const Config& config, std::vector<Worker*> workers);
+
+  void start();
+  void stop();
+
+  // What the machine says now; empty when all is well.
+  std::string check() const;
+
+ private:
+  void run();
+
+  const std::filesystem::path data_dir_;
+  const std::uint64_t memory_limit_bytes_;
+  const std::uint64_t disk_free_limit_bytes_;
+  std::vector<Worker*> workers_;
+  asio::steady_timer timer_;
+  std::string alarm_;
+  bool stopped_ = false;
+};
+
+// Of the machine, or of the control group that the process is confined to.
+std::uint64_t memory_total_bytes();
+std::uint64_t memory_used_bytes();  // resident, by this process
+
+}  // namespace stoat::broker

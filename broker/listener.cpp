@@ -1,0 +1,82 @@
+#include "broker/listener.hpp"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/post.hpp>
+
+#include "broker/log.hpp"
+
+namespace stoat::broker {
+
+namespace {
+
+using asio::ip::tcp;
+
+// Descriptors have run out, or the like: others may give some back meanwhile.
+constexpr std::chrono::milliseconds kAcceptBackOff{100};
+
+}  // namespace
+
+Listener::Listener(std::vector<Worker*> workers, const std::string& address, std::uint16_t port,
+                   std::uint32_t max_connections)
+    : workers_(std::move(workers)),
+      acceptor_(workers_.front()->io()),
+      pause_(workers_.front()->io()),
+      max_connections_(max_connections) {
+  const tcp::endpoint endpoint(asio::ip::make_address(address), port);
+  acceptor_.open(endpoint.protocol());
+  acceptor_.set_option(tcp::acceptor::reuse_address(true));
+  acceptor_.bind(endpoint);
+  acceptor_.listen(asio::socket_base::max_listen_connections);
+  port_ = acceptor_.local_endpoint().port();
+}
+
+void Listener::start() {
+  asio::co_spawn(workers_.front()->io(), accept_loop(), asio::detached);
+}
+
+void Listener::stop() {
+  asio::post(workers_.front()->io(), [this] {
+    stopped_ = true;
+    boost::system::error_code ignored;
+    acceptor_.close(ignored);
+    pause_.cancel();
+  });
+}
+
+asio::awaitable<void> Listener::accept_loop() {
+  constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
+  bool complained = false;
+  while (!stopped_) {
+    Worker& worker = *workers_[next_connection_ % workers_.size()];
+    auto [error, socket] = co_await acceptor_.async_accept(worker.io(), kAwait);
+    if (stopped_) co_return;
+    if (error == asio::error::connection_aborted) continue;
+    if (error) {
+      if (!complained) log::error("cannot accept connections: " + error.message());
+      complained = true;
+      pause_.expires_after(kAcceptBackOff);
+      co_await pause_.async_wait(kAwait);
+      continue;
+    }
+    complained = false;
+    if (open_connections() >= max_connections_) {
+      log::warn("connection refused: the limit of " + std::to_string(max_connections_) +
+                " connections is reached");
+      boost::system::error_code ignored;
+      socket.close(ignored);
+      continue;
+    }
+    const ConnectionId id(next_connection_++);
+    auto moved = std::make_shared<tcp::socket>(std::move(socket));
+    worker.post([&worker, moved, id] { worker.adopt(std::move(*moved), id); });
+  }
+}
+
+std::size_t Listener::open_connections() const {
+  std::size_t count = 0;
+  for (const Worker* worker : workers_) count += worker->connection_count();
+  return count;
+}
+
+}  // namespace stoat::broker
