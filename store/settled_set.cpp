@@ -98,7 +98,7 @@ void SettledSet::insert(Sequence first, Sequence last) {
 SettledSet::Chunk& SettledSet::touch(std::uint64_t index) {
   Chunk& chunk = chunks_[index];
   if (chunk.settled == 0 && !chunk.words) chunk.words = std::make_unique<Words>();
-  if (!chunk.changed) {
+  if (tracked_ && !chunk.changed) {
     chunk.changed = true;
     changed_.push_back(index);
   }
@@ -194,11 +194,11 @@ bool SettledSet::restore_chunk(std::uint64_t index, std::string_view encoded) {
     return false;
 
   if (index < watermark_ / kChunkPositions) {
-    passed_.push_back(index);
+    if (tracked_) passed_.push_back(index);
     return true;
   }
   Chunk& chunk = chunks_[index];
-  chunk.persisted = true;
+  chunk.persisted = tracked_;
   if (full) {
     chunk.settled = kChunkPositions;
   } else {

@@ -35,6 +35,11 @@ class SettledSet {
     std::vector<std::uint64_t> erase;  // chunks written earlier that the watermark has passed
   };
 
+  enum class Tracking { changes, none };
+  // A set that is never persisted itself keeps no list of changes.
+  explicit SettledSet(Tracking tracking = Tracking::changes)
+      : tracked_(tracking == Tracking::changes) {}
+
   // The first position that is not settled.
   Sequence watermark() const { return Sequence{watermark_}; }
   // One above the highest settled position.
@@ -78,6 +83,7 @@ class SettledSet {
   void advance_to(std::uint64_t position);
   void drop_chunks_below(std::uint64_t index);
 
+  bool tracked_;
   std::uint64_t watermark_ = 1;
   std::map<std::uint64_t, Chunk> chunks_;
   std::vector<std::uint64_t> changed_;

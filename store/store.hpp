@@ -19,8 +19,8 @@
 namespace stoat::store {
 
 // One ordered sequence of messages of a queue. A plain queue has stream 0 only. The first message's
-// sequence is 1. Every sequence given out must be settled some day, also one whose message was never
-// put, or what is settled above it cannot be summed up as "everything below".
+// sequence is 1. Every sequence given out must be settled some day, also one whose message was
+// never put, or what is settled above it cannot be summed up as "everything below".
 struct StreamId {
   QueueId queue;
   std::uint8_t stream = 0;
@@ -85,11 +85,11 @@ struct TopologyChange {
 // One stream as found at start.
 struct RecoveredStream {
   StreamId stream;
-  Sequence first_unsettled;   // nothing alive lies below
-  Sequence next;              // above everything ever given out
+  Sequence first_unsettled;  // nothing alive lies below
+  Sequence next;             // above everything ever given out
   Sequence delivered_ceiling;
-  std::uint64_t count = 0;    // alive
-  std::uint64_t bytes = 0;    // alive, as stored
+  std::uint64_t count = 0;  // alive
+  std::uint64_t bytes = 0;  // alive, as stored
 };
 
 struct Recovered {
@@ -117,13 +117,13 @@ struct ReadResult {
 };
 
 struct ReadLimit {
-  Sequence end;               // exclusive
+  Sequence end;  // exclusive
   std::size_t max_messages = 256;
   std::size_t max_bytes = 1 << 20;  // at least one message is answered, however large
 };
 
 struct StoreStats {
-  std::uint64_t groups = 0;        // groups written
+  std::uint64_t groups = 0;  // groups written
   std::uint64_t syncs = 0;
   std::uint64_t puts = 0;
   std::uint64_t put_bytes = 0;
@@ -155,7 +155,8 @@ class Store {
   // never an error.
   virtual void read(StreamId stream, Sequence from, ReadLimit limit, ReadCompletion done) = 0;
 
-  // Writes exact numbers, flushes, marks the folder clean. Blocking; nothing may be submitted after.
+  // Writes exact numbers, flushes, marks the folder clean. Blocking; nothing may be submitted
+  // after.
   virtual void close(std::span<const QueueNumbers> exact_numbers) = 0;
 
   virtual StoreStats stats() const = 0;

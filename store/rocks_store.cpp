@@ -1,0 +1,194 @@
+#include <atomic>
+#include <future>
+#include <memory>
+#include <optional>
+
+#include "base/assert.hpp"
+#include "rocksdb/listener.h"
+#include "store/committer.hpp"
+#include "store/data_folder.hpp"
+#include "store/database.hpp"
+#include "store/failure_latch.hpp"
+#include "store/group_builder.hpp"
+#include "store/key_layout.hpp"
+#include "store/open.hpp"
+#include "store/reader.hpp"
+#include "store/reclaimer.hpp"
+#include "store/recovery.hpp"
+#include "store/stream_table.hpp"
+#include "store/wal_check.hpp"
+
+namespace stoat::store {
+namespace {
+
+// What RocksDB tells of its own accord: tables written, and failures in the background.
+//
+// Owner: RocksDB, shared with RocksStore. Thread: RocksDB's.
+class Listener final : public rocksdb::EventListener {
+ public:
+  explicit Listener(FailureLatch& latch) : latch_(latch) {}
+
+  void set_reclaimer(Reclaimer* reclaimer) { reclaimer_ = reclaimer; }
+
+  void OnFlushCompleted(rocksdb::DB*, const rocksdb::FlushJobInfo&) override { tables_written(); }
+  void OnCompactionCompleted(rocksdb::DB*, const rocksdb::CompactionJobInfo&) override {
+    tables_written();
+  }
+
+  void OnBackgroundError(rocksdb::BackgroundErrorReason reason, rocksdb::Status* error) override {
+    // A merge that finds no room loses nothing; it is tried again.
+    const bool harmless = reason == rocksdb::BackgroundErrorReason::kCompaction &&
+                          error->severity() < rocksdb::Status::Severity::kHardError;
+    if (!harmless) latch_.close("cannot write in the background: " + error->ToString());
+  }
+
+ private:
+  void tables_written() {
+    if (Reclaimer* reclaimer = reclaimer_) reclaimer->tables_written();
+  }
+
+  FailureLatch& latch_;
+  std::atomic<Reclaimer*> reclaimer_ = nullptr;
+};
+
+// The durable engine: puts its parts together and hands each call to the one it is for.
+//
+//   submit, save_topology -> Committer -> GroupBuilder -> RocksDB
+//   read                  -> Reader    -> MessageCursor -> RocksDB
+//   FlushFilter and Reclaimer see what is settled through StreamTable
+//
+// Owner: as Store. Thread: as Store; constructor, recover, close and destructor on one.
+// Destroyed without close it stops as after a crash: what waits gets an error.
+class RocksStore final : public Store {
+ public:
+  explicit RocksStore(RocksOptions options)
+      : options_(std::move(options)),
+        folder_(env(), options_.data_dir),
+        latch_(options_.on_failure),
+        streams_(std::make_shared<StreamTable>()),
+        listener_(std::make_shared<Listener>(latch_)) {
+    if (!options_.salvage) refuse_damage();
+    database_.emplace(options_, folder_.database_dir(),
+                      std::make_shared<FlushFilterFactory>(streams_), listener_);
+  }
+
+  ~RocksStore() override { stop_threads(); }
+
+  Recovered recover() override {
+    STOAT_ASSERT(!committer_);
+    database_->reset_transient();
+    RecoveryResult result = store::recover(*database_, *streams_, options_.salvage);
+    builder_.emplace(*database_, *streams_, result.recovered.next_queue_id, result.alive_bytes);
+    reclaimer_.emplace(*database_, *streams_, *builder_, options_.write_buffer_bytes * 2,
+                       std::move(result.deleted_queues),
+                       [this](std::vector<QueueId> queues) { forget(std::move(queues)); });
+    committer_.emplace(
+        *database_, *builder_, latch_, options_.max_group_bytes,
+        [this](const UnsyncedMarks::Published& marks) { reclaimer_->published(marks); });
+    reader_.emplace(*database_, *streams_, [this](std::vector<Settle> gaps) {
+      Batch batch;
+      batch.settles = std::move(gaps);
+      committer_->submit({std::move(batch), {}});
+    });
+    listener_->set_reclaimer(&*reclaimer_);
+    if (const auto error = commit_and_wait(SetClean{false})) throw StoreOpenError(error->text);
+    return std::move(result.recovered);
+  }
+
+  void submit(Batch batch, Completion done) override {
+    committer_->submit({std::move(batch), std::move(done)});
+  }
+
+  void save_topology(TopologyChange change, Completion done) override {
+    committer_->submit({std::move(change), std::move(done)});
+  }
+
+  void read(StreamId stream, Sequence from, ReadLimit limit, ReadCompletion done) override {
+    reader_->read(stream, from, limit, std::move(done));
+  }
+
+  void close(std::span<const QueueNumbers> exact_numbers) override {
+    if (!database_) return;
+    if (committer_) {
+      reader_->stop();
+      // The clean mark comes last, when all before it is in tables.
+      bool ok = !commit_and_wait(ExactNumbers{{exact_numbers.begin(), exact_numbers.end()}});
+      ok = ok && flush();
+      if (ok) commit_and_wait(SetClean{true});
+      committer_->finish();
+    }
+    stop_threads();
+    database_.reset();
+  }
+
+  StoreStats stats() const override {
+    if (!committer_) return {};
+    StoreStats stats = committer_->stats();
+    if (database_) stats.wal_bytes_live = database_->wal_bytes();
+    return stats;
+  }
+
+ private:
+  rocksdb::Env& env() const { return options_.env ? *options_.env : *rocksdb::Env::Default(); }
+
+  void refuse_damage() {
+    const auto damage = check_wal(env(), folder_.database_dir());
+    if (!damage) return;
+    throw StoreOpenError("data folder " + options_.data_dir.string() + " is damaged: " +
+                         damage->file + " at byte " + std::to_string(damage->offset) +
+                         " has lost data that was on the disk; --salvage opens what is left");
+  }
+
+  void forget(std::vector<QueueId> queues) {
+    ForgetQueues forget{queues};
+    committer_->submit({std::move(forget), [this, queues = std::move(queues)](const auto& error) {
+                          if (error) return;
+                          for (QueueId queue : queues) streams_->forget(queue);
+                        }});
+  }
+
+  template <class What>
+  std::optional<StoreError> commit_and_wait(What what) {
+    std::promise<std::optional<StoreError>> promise;
+    committer_->submit({std::move(what), [&](const auto& error) { promise.set_value(error); }});
+    return promise.get_future().get();
+  }
+
+  // Flushed with the filter, the tables hold only what is alive; the next start replays nothing.
+  bool flush() {
+    rocksdb::FlushOptions options;
+    options.allow_write_stall = true;
+    const auto status = database_->db().Flush(
+        options,
+        {database_->meta(), database_->topology(), database_->queues(), database_->messages()});
+    if (!status.ok()) latch_.close("cannot flush " + database_->dir() + ": " + status.ToString());
+    return status.ok() && !latch_.closed();
+  }
+
+  void stop_threads() {
+    if (!committer_) return;
+    reader_->stop();
+    committer_->abandon();
+    listener_->set_reclaimer(nullptr);
+    reclaimer_->stop();
+  }
+
+  const RocksOptions options_;
+  DataFolder folder_;
+  FailureLatch latch_;
+  std::shared_ptr<StreamTable> streams_;
+  std::shared_ptr<Listener> listener_;
+  std::optional<Database> database_;
+  std::optional<GroupBuilder> builder_;
+  std::optional<Reclaimer> reclaimer_;
+  std::optional<Committer> committer_;
+  std::optional<Reader> reader_;
+};
+
+}  // namespace
+
+std::unique_ptr<Store> open_rocks_store(RocksOptions options) {
+  return std::make_unique<RocksStore>(std::move(options));
+}
+
+}  // namespace stoat::store
