@@ -288,6 +288,18 @@ TEST(RoutingTable, FoundExchangeSaysWhatItIs) {
   EXPECT_EQ(exchange->alternate_exchange(), "ae");
 }
 
+// RouteScratch makes room for every number up to the highest.
+TEST(RoutingTable, NumbersOfWhatIsGoneAreUsedAgain) {
+  Topology t;
+  for (int i = 0; i < 1000; ++i) {
+    t.declare_queue("q");
+    t.declare("x", ExchangeType::fanout);
+    EXPECT_LT(t.table.find("x")->as_destination().target.number, 3u);
+    t.delete_queue("q");
+    t.delete_exchange("x");
+  }
+}
+
 TEST(RoutingTable, OneScratchServesManyTables) {
   Topology small;
   Topology large;
