@@ -140,7 +140,7 @@ bool FrameDecoder::collect(std::string_view& input, std::size_t size) {
 void FrameDecoder::drop_partial() {
   partial_delivered_ = false;
   if (partial_.capacity() > kKeptBufferBytes) {
-    partial_ = std::string();
+    std::string().swap(partial_);  // an assignment would keep the memory
   } else {
     partial_.clear();
   }

@@ -107,7 +107,7 @@ bool Reader::skip_entries(std::string_view entries, bool keyed, int depth) {
     if (keyed) in.short_string();
     if (!in.skip_value(depth)) return false;
   }
-  return in.ok();
+  return true;
 }
 
 bool Reader::skip_value(int depth) {

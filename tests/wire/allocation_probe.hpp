@@ -14,6 +14,7 @@ class AllocationProbe {
 
   std::size_t largest_bytes() const;  // the largest single allocation
   std::size_t total_bytes() const;
+  long live_bytes() const;  // allocated and not freed since the probe began
 };
 
 }  // namespace stoat::wire::test

@@ -261,5 +261,12 @@ TEST(Equivalent, Cases) {
   for (const Case& c : cases()) EXPECT_TRUE(equivalent(c.value, c.value)) << c.name;
 }
 
+TEST(Equivalent, TheLastOfManyRepeatsCounts) {
+  Table repeats;
+  for (int i = 0; i < 1000; ++i) repeats.append(i % 2 == 0 ? "even" : "odd", i);
+  EXPECT_TRUE(equivalent(repeats, Table{{"odd", 999}, {"even", 998}}));
+  EXPECT_FALSE(equivalent(repeats, Table{{"odd", 997}, {"even", 998}}));
+}
+
 }  // namespace
 }  // namespace stoat::wire

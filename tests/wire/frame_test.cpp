@@ -329,14 +329,17 @@ TEST(FrameDecoder, BuffersWhatCameNotWhatWasAnnounced) {
 TEST(FrameDecoder, GivesALargeBufferBack) {
   std::string frame;
   append_frame(frame, kFrameHeader, ChannelNumber(1), std::string(100000, 'x'));
+  test::AllocationProbe probe;
   FrameDecoder decoder(131072);
   std::string_view input = std::string_view(frame).substr(0, 60000);
   EXPECT_EQ(decoder.next(input).kind, Kind::need_more);
   EXPECT_EQ(decoder.buffered_bytes(), 60000u);
   input = std::string_view(frame).substr(60000);
   EXPECT_EQ(decoder.next(input).payload.size(), 100000u);
+  EXPECT_GE(probe.live_bytes(), 100000);
   EXPECT_EQ(decoder.next(input).kind, Kind::need_more);
   EXPECT_EQ(decoder.buffered_bytes(), 0u);
+  EXPECT_LT(probe.live_bytes(), 8192);
 }
 
 TEST(Frame, Constants) {

@@ -152,6 +152,7 @@ TEST(PropertiesView, MalformedIsNotOk) {
       {"a byte left over behind a property", "1000 02 00"},
       {"a second flag word announced", "0001"},
       {"a second flag word", "0001 0000"},
+      {"a second flag word cut", "0001 00"},
       {"a second flag word with properties", "1001 0000 02"},
       {"the flag that means nothing", "0002"},
       {"the flag that means nothing, with a value", "0002 00"},
