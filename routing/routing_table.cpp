@@ -142,8 +142,10 @@ bool RoutingTable::bind_queue(std::string_view source, QueueId destination,
 
 bool RoutingTable::unbind_queue(std::string_view source, QueueId destination,
                                 std::string_view binding_key, const wire::Table& arguments) {
-  const bool unbound =
-      state_->exchange(source).unbind(state_->queue(destination), binding_key, arguments);
+  Exchange* from = state_->find(source);
+  const auto to = state_->queues.find(destination);
+  if (from == nullptr || to == state_->queues.end()) return false;
+  const bool unbound = from->unbind(*to->second, binding_key, arguments);
   generation_ += unbound;
   return unbound;
 }
@@ -158,8 +160,10 @@ bool RoutingTable::bind_exchange(std::string_view source, std::string_view desti
 
 bool RoutingTable::unbind_exchange(std::string_view source, std::string_view destination,
                                    std::string_view binding_key, const wire::Table& arguments) {
-  Destination& to = state_->exchange(destination).as_destination();
-  const bool unbound = state_->exchange(source).unbind(to, binding_key, arguments);
+  Exchange* from = state_->find(source);
+  const Exchange* to = state_->find(destination);
+  if (from == nullptr || to == nullptr) return false;
+  const bool unbound = from->unbind(to->as_destination(), binding_key, arguments);
   generation_ += unbound;
   return unbound;
 }

@@ -68,7 +68,7 @@ class RoutingTable {
   void remove_queue(std::string_view name, QueueId id, std::vector<std::string>* unused = nullptr);
 
   // false when an equal binding is there already (bind) or none is (unbind).
-  // REQUIRES: source and destination exist; x-match validated by check_headers_binding.
+  // REQUIRES of bind: source and destination exist; x-match validated by check_headers_binding.
   bool bind_queue(std::string_view source, QueueId destination, std::string_view binding_key,
                   const wire::Table& arguments);
   bool unbind_queue(std::string_view source, QueueId destination, std::string_view binding_key,

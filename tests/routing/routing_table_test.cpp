@@ -244,8 +244,16 @@ TEST(RoutingTable, AbsentThingsAreNotRemoved) {
   EXPECT_FALSE(t.table.remove_exchange("absent"));
   t.table.remove_queue("absent", QueueId(99));
   EXPECT_EQ(t.table.find("absent"), nullptr);
-  EXPECT_FALSE(t.table.has_exchange("absent"));
   EXPECT_EQ(t.table.generation(), before);
+  EXPECT_FALSE(t.table.has_exchange("absent"));
+  t.declare("x", ExchangeType::direct);
+  t.declare_queue("q");
+  const std::uint64_t declared = t.table.generation();
+  EXPECT_FALSE(t.table.unbind_queue("absent", t.id_of("q"), "", {}));
+  EXPECT_FALSE(t.table.unbind_queue("x", QueueId(99), "", {}));
+  EXPECT_FALSE(t.table.unbind_exchange("absent", "x", "", {}));
+  EXPECT_FALSE(t.table.unbind_exchange("x", "absent", "", {}));
+  EXPECT_EQ(t.table.generation(), declared);
 }
 
 TEST(RoutingTable, GenerationRisesWithEveryChangeAndOnlyThen) {
