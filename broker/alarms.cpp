@@ -73,7 +73,12 @@ void Alarms::stop() {
   });
 }
 
+void Alarms::wake() {
+  if (!watching_ && !stopped_) watch();
+}
+
 void Alarms::run() {
+  watching_ = false;
   if (stopped_) return;
   const std::string now = check();
   if (now != alarm_) {
@@ -85,6 +90,14 @@ void Alarms::run() {
     }
     for (Worker* worker : workers_) worker->set_alarm(alarm_);
   }
+  const bool anybody = std::any_of(workers_.begin(), workers_.end(),
+                                   [](const Worker* w) { return w->connection_count() > 0; });
+  if (!anybody && alarm_.empty()) return;
+  watch();
+}
+
+void Alarms::watch() {
+  watching_ = true;
   timer_.expires_after(kCheckInterval);
   timer_.async_wait([this](const boost::system::error_code& error) {
     if (!error) run();

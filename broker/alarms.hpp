@@ -20,12 +20,15 @@ class Alarms {
 
   void start();
   void stop();
+  // On worker 0's thread: somebody connected, so there is something to watch for.
+  void wake();
 
   // What the machine says now; empty when all is well.
   std::string check() const;
 
  private:
   void run();
+  void watch();
 
   const std::filesystem::path data_dir_;
   const std::uint64_t memory_limit_bytes_;
@@ -33,6 +36,7 @@ class Alarms {
   std::vector<Worker*> workers_;
   asio::steady_timer timer_;
   std::string alarm_;
+  bool watching_ = false;
   bool stopped_ = false;
 };
 

@@ -99,6 +99,7 @@ std::string Channel::consumer_tag(const basic::Consume& method) {
                           connection_.worker().random());
   }
   std::string tag = method.consumer_tag.str();
+  check_name("consumer tag", tag, basic::Consume::kId);
   bool taken = reply_consumer_tag_ == tag;
   for (const auto& [id, consumer] : consumers_) taken = taken || consumer.tag == tag;
   if (taken) {

@@ -18,11 +18,12 @@ constexpr std::chrono::milliseconds kAcceptBackOff{100};
 }  // namespace
 
 Listener::Listener(std::vector<Worker*> workers, const std::string& address, std::uint16_t port,
-                   std::uint32_t max_connections)
+                   std::uint32_t max_connections, std::function<void()> on_connection)
     : workers_(std::move(workers)),
       acceptor_(workers_.front()->io()),
       pause_(workers_.front()->io()),
-      max_connections_(max_connections) {
+      max_connections_(max_connections),
+      on_connection_(std::move(on_connection)) {
   const tcp::endpoint endpoint(asio::ip::make_address(address), port);
   acceptor_.open(endpoint.protocol());
   acceptor_.set_option(tcp::acceptor::reuse_address(true));
@@ -70,6 +71,7 @@ asio::awaitable<void> Listener::accept_loop() {
     const ConnectionId id(next_connection_++);
     auto moved = std::make_shared<tcp::socket>(std::move(socket));
     worker.post([&worker, moved, id] { worker.adopt(std::move(*moved), id); });
+    on_connection_();
   }
 }
 

@@ -4,6 +4,7 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,7 @@ class Listener {
  public:
   // Binds and listens. Throws boost::system::system_error.
   Listener(std::vector<Worker*> workers, const std::string& address, std::uint16_t port,
-           std::uint32_t max_connections);
+           std::uint32_t max_connections, std::function<void()> on_connection);
 
   std::uint16_t port() const { return port_; }
   void start();
@@ -32,6 +33,7 @@ class Listener {
   asio::ip::tcp::acceptor acceptor_;
   asio::steady_timer pause_;
   const std::uint32_t max_connections_;
+  const std::function<void()> on_connection_;  // runs on worker 0's thread
   std::uint16_t port_ = 0;
   std::uint64_t next_connection_ = 1;
   bool stopped_ = false;

@@ -100,7 +100,7 @@ void Server::Impl::start() {
   alarms = std::make_unique<Alarms>(config, worker_list());
   // Binds before anything runs: a port that is taken leaves nothing behind.
   listener = std::make_unique<Listener>(worker_list(), config.bind, config.amqp_port,
-                                        config.max_connections);
+                                        config.max_connections, [this] { alarms->wake(); });
   for (const auto& worker : workers) worker->start();
   running = true;
   const auto wait_for = [this](asio::awaitable<void> operation) {
