@@ -110,7 +110,7 @@ void Committer::commit(std::span<Submission> group) {
   }
   if (!error) {
     count();
-    auto published = builder_.written();
+    auto published = builder_.written(database_.log_number());
     if (on_published_) on_published_(std::move(published));
   }
   for (Submission& submission : group) complete(submission, error);

@@ -7,6 +7,8 @@
 #include "rocksdb/convenience.h"
 #include "rocksdb/slice_transform.h"
 #include "rocksdb/table.h"
+#include "rocksdb/transaction_log.h"
+#include "store/info_log.hpp"
 #include "store/key_layout.hpp"
 
 namespace stoat::store {
@@ -19,8 +21,6 @@ constexpr std::size_t kMessageBlockBytes = 32u << 10;
 constexpr int kMaxOpenFiles = 256;
 constexpr std::size_t kSmallWriteBufferBytes = 4u << 20;
 constexpr std::size_t kSmallArenaBytes = 64u << 10;
-constexpr std::size_t kInfoLogBytes = 1u << 20;
-constexpr std::size_t kInfoLogFiles = 2;
 constexpr std::uint64_t kMaxManifestBytes = 4u << 20;
 constexpr std::size_t kScanReadaheadBytes = 256u << 10;
 
@@ -89,12 +89,10 @@ rocksdb::DBOptions Database::db_options(const RocksOptions& options) {
   db.max_manifest_file_size = kMaxManifestBytes;
   db.skip_stats_update_on_db_open = true;
 
-  // An idle store sleeps, and its own log stays small.
+  // An idle store sleeps.
   db.stats_dump_period_sec = 0;
   db.stats_persist_period_sec = 0;
-  db.info_log_level = rocksdb::InfoLogLevel::WARN_LEVEL;
-  db.max_log_file_size = kInfoLogBytes;
-  db.keep_log_file_num = kInfoLogFiles;
+  db.info_log = std::make_shared<InfoLog>(options.on_log_line);
   return db;
 }
 
@@ -150,6 +148,12 @@ std::uint64_t Database::wal_bytes() const {
     if (file.name.ends_with(".log")) bytes += file.size_bytes;
   }
   return bytes;
+}
+
+std::uint64_t Database::log_number() const {
+  std::unique_ptr<rocksdb::LogFile> file;
+  if (!db_->GetCurrentWalFile(&file).ok()) return 0;
+  return file->LogNumber();
 }
 
 void Database::reset_transient() {

@@ -37,6 +37,8 @@ class Database {
   // For a scan or a seek: nothing goes into the block cache but what is asked for again.
   rocksdb::ReadOptions read_options() const;
   std::uint64_t wal_bytes() const;
+  // Of the log file being written.
+  std::uint64_t log_number() const;
 
   // Empties the family of transient messages.
   void reset_transient();

@@ -37,9 +37,9 @@ class GroupBuilder {
   std::uint64_t puts() const { return puts_; }
   std::uint64_t put_bytes() const { return put_bytes_; }
 
-  // The group has been written, and synced if sync() asked for it: then the marks that were due are
-  // known to the flush filter now.
-  UnsyncedMarks::Published written();
+  // The group has been written, log_number being written to now, and synced if sync() asked for it:
+  // then the marks that were due are known to the flush filter now.
+  UnsyncedMarks::Published written(std::uint64_t log_number);
 
   // Of durable messages, as stored.
   std::uint64_t alive_bytes() const { return alive_bytes_.load(std::memory_order_relaxed); }
@@ -80,6 +80,7 @@ class GroupBuilder {
   std::vector<Stream> touched_;
 
   GroupMark mark_;
+  std::uint64_t log_number_ = 0;  // after the last write
   UnsyncedMarks unsynced_;
   QueueId next_queue_id_;
   bool next_queue_id_changed_ = false;

@@ -50,12 +50,14 @@
 // Every entry of the write-ahead log begins with a mark (a WriteBatch's log data), see
 // store/wal_check.hpp:
 //
-//    0        4            12           20                28
-//   +--------+------------+------------+-----------------+
-//   | "stoa" | epoch      | group      | synced group    |
-//   +--------+------------+------------+-----------------+
+//    0        4            12           20                28              36
+//   +--------+------------+------------+-----------------+---------------+
+//   | "stoa" | epoch      | group      | synced group    | previous log  |
+//   +--------+------------+------------+-----------------+---------------+
 //   epoch: a random number of this opening of the folder; group: 1, 2, 3 ... of this epoch; synced
-//   group: the highest one that was known to be on the disk when this one was written.
+//   group: the highest one that was known to be on the disk when this one was written; previous
+//   log: the number of the log file that holds the group before this one, 0 for an epoch's first and
+//   where it is not known for sure.
 
 namespace stoat::store {
 
@@ -195,13 +197,14 @@ inline std::optional<StreamRecord> decode_record(std::string_view encoded) {
 }
 
 inline constexpr std::string_view kMarkMagic = "stoa";
-inline constexpr std::size_t kMarkSize = 28;
+inline constexpr std::size_t kMarkSize = 36;
 
 // What begins every entry of the write-ahead log.
 struct GroupMark {
   std::uint64_t epoch = 0;
   std::uint64_t group = 0;
   std::uint64_t synced_group = 0;
+  std::uint64_t previous_log = 0;
 };
 
 inline std::array<char, kMarkSize> encode_mark(const GroupMark& mark) {
@@ -210,14 +213,15 @@ inline std::array<char, kMarkSize> encode_mark(const GroupMark& mark) {
   store_big(encoded.data() + 4, mark.epoch);
   store_big(encoded.data() + 12, mark.group);
   store_big(encoded.data() + 20, mark.synced_group);
+  store_big(encoded.data() + 28, mark.previous_log);
   return encoded;
 }
 
 inline std::optional<GroupMark> decode_mark(std::string_view encoded) {
   if (encoded.size() != kMarkSize || !encoded.starts_with(kMarkMagic)) return std::nullopt;
-  return GroupMark{load_big<std::uint64_t>(encoded.data() + 4),
-                   load_big<std::uint64_t>(encoded.data() + 12),
-                   load_big<std::uint64_t>(encoded.data() + 20)};
+  return GroupMark{
+      load_big<std::uint64_t>(encoded.data() + 4), load_big<std::uint64_t>(encoded.data() + 12),
+      load_big<std::uint64_t>(encoded.data() + 20), load_big<std::uint64_t>(encoded.data() + 28)};
 }
 
 }  // namespace stoat::store

@@ -5,6 +5,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 #include "store/store.hpp"
 
@@ -30,6 +31,8 @@ struct RocksOptions {
   bool salvage = false;
   // Runs once, on a thread of the store's, when a write or sync failed.
   std::function<void(const StoreError&)> on_failure;
+  // A warning or error of the engine's own, for the log; from any thread.
+  std::function<void(std::string_view)> on_log_line;
   // Tests hand in a file system that forgets; nullptr: the machine's own.
   rocksdb::Env* env = nullptr;
 };

@@ -38,11 +38,14 @@ Reclaimer::Reclaimer(Database& database, StreamTable& streams, const GroupBuilde
       dead_bytes_worth_merging_(dead_bytes_worth_merging),
       forget_(std::move(forget)),
       due_{false, !deleted.empty()},
-      deleted_(std::move(deleted)),
-      thread_([this] { run(); }) {}
+      deleted_(std::move(deleted)) {}
 
 Reclaimer::~Reclaimer() {
   stop();
+}
+
+void Reclaimer::start() {
+  thread_ = std::thread([this] { run(); });
 }
 
 void Reclaimer::published(const UnsyncedMarks::Published& marks) {

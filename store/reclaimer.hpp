@@ -36,6 +36,8 @@ class Reclaimer {
             std::uint64_t dead_bytes_worth_merging, std::vector<QueueId> deleted, Forget forget);
   ~Reclaimer();
 
+  // Apart from construction, since `forget` reaches for what is made later.
+  void start();
   void published(const UnsyncedMarks::Published& marks);
   // RocksDB has written tables: deleted queues may be gone from them.
   void tables_written();
@@ -72,7 +74,7 @@ class Reclaimer {
   std::vector<QueueId> deleted_;
   std::atomic<bool> stopping_ = false;
 
-  std::thread thread_;  // last
+  std::thread thread_;
 };
 
 }  // namespace stoat::store

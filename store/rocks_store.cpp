@@ -91,6 +91,7 @@ class RocksStore final : public Store {
       committer_->submit({std::move(batch), {}});
     });
     listener_->set_reclaimer(&*reclaimer_);
+    reclaimer_->start();
     if (const auto error = commit_and_wait(SetClean{false})) throw StoreOpenError(error->text);
     return std::move(result.recovered);
   }

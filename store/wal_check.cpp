@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -14,24 +15,29 @@ namespace {
 
 constexpr std::string_view kWalSuffix = ".log";
 
+struct WalFile {
+  std::uint64_t number;
+  std::string path;
+};
+
 // The log's files by their numbers, which is the order they were written in.
-std::vector<std::pair<std::uint64_t, std::string>> wal_files(rocksdb::Env& env,
-                                                             const std::string& dir) {
+std::vector<WalFile> wal_files(rocksdb::Env& env, const std::string& dir) {
   std::vector<std::string> names;
   const auto status = env.GetChildren(dir, &names);
   if (status.IsNotFound()) return {};
   if (!status.ok()) throw StoreOpenError("cannot read " + dir + ": " + status.ToString());
-  std::vector<std::pair<std::uint64_t, std::string>> files;
+  std::vector<WalFile> files;
   for (const auto& name : names) {
     if (!name.ends_with(kWalSuffix)) continue;
     const char* const digits_end = name.data() + name.size() - kWalSuffix.size();
     std::uint64_t number = 0;
     const auto parsed = std::from_chars(name.data(), digits_end, number);
     if (parsed.ec == std::errc() && parsed.ptr == digits_end) {
-      files.emplace_back(number, dir + "/" + name);
+      files.push_back({number, dir + "/" + name});
     }
   }
-  std::sort(files.begin(), files.end());
+  std::sort(files.begin(), files.end(),
+            [](const WalFile& a, const WalFile& b) { return a.number < b.number; });
   return files;
 }
 
@@ -39,46 +45,56 @@ std::vector<std::pair<std::uint64_t, std::string>> wal_files(rocksdb::Env& env,
 // stop.
 class Judge {
  public:
-  // at_file_start: nothing whole came before it in this file.
-  std::optional<WalDamage> see(const std::string& file, const WalReader::Item& item,
-                               bool at_file_start) {
+  explicit Judge(const std::vector<WalFile>& files) {
+    for (const WalFile& file : files) present_.insert(file.number);
+  }
+
+  void begin_file(const std::string& path) {
+    path_ = path;
+    nothing_whole_yet_ = true;
+    begins_badly_ = false;
+  }
+
+  std::optional<WalDamage> see(const WalReader::Item& item) {
     if (item.bad) {
-      if (!stop_) stop_ = WalDamage{file, item.offset};
+      begins_badly_ |= nothing_whole_yet_;
+      if (!stop_) stop_ = WalDamage{path_, item.offset};
       return std::nullopt;
     }
+    const bool first = std::exchange(nothing_whole_yet_, false);
     if (!item.mark) return std::nullopt;  // proves nothing
     const GroupMark& mark = *item.mark;
-    if (!last_ || mark.epoch != last_->epoch) {
-      // Bytes in the midst of a file that look like an entry of another epoch are some message's.
-      if (last_ && !at_file_start) return std::nullopt;
-      enter_epoch(file, mark);
-      return judge(mark);
-    }
-    if (!stop_ && mark.group == last_->group + 1) {
+    const bool follows = last_ && mark.epoch == last_->epoch && mark.group == last_->group + 1;
+    if (follows && !stop_) {
       last_ = mark;
-      return std::nullopt;
-    }
-    if (!stop_) stop_ = WalDamage{file, item.offset};
-    return judge(mark);
-  }
-
- private:
-  // Whoever opened the folder for a new epoch has dealt with the end of the one before. But where
-  // this file itself begins badly, at least the group before this one is lost.
-  void enter_epoch(const std::string& file, const GroupMark& mark) {
-    last_ = mark;
-    if (stop_ && stop_->file == file) {
-      last_->group = mark.group < 2 ? 0 : mark.group - 2;
-    } else {
+    } else if (first && !begins_badly_ && !present_.contains(mark.previous_log)) {
+      // What came before was no longer needed, or is what an earlier start has dealt with.
+      last_ = mark;
       stop_.reset();
+    } else {
+      if (!stop_) stop_ = WalDamage{path_, item.offset};
+      return judge(mark, first);
     }
-  }
-
-  std::optional<WalDamage> judge(const GroupMark& mark) const {
-    if (stop_ && mark.synced_group > last_->group) return stop_;
     return std::nullopt;
   }
 
+ private:
+  std::optional<WalDamage> judge(const GroupMark& mark, bool first) {
+    if (!last_ || mark.epoch != last_->epoch) {
+      // Bytes in the midst of a file that look like an entry of another epoch are some message's.
+      // At its beginning they are an epoch's of which at least the group before is lost.
+      if (last_ && !first) return std::nullopt;
+      last_ = mark;
+      last_->group = mark.group < 2 ? 0 : mark.group - 2;
+    }
+    if (mark.synced_group > last_->group) return stop_;
+    return std::nullopt;
+  }
+
+  std::set<std::uint64_t> present_;  // files
+  std::string path_;                 // of the file at hand
+  bool nothing_whole_yet_ = true;
+  bool begins_badly_ = false;
   std::optional<GroupMark> last_;  // the last group that the replay reaches
   std::optional<WalDamage> stop_;  // where it stops
 };
@@ -86,13 +102,13 @@ class Judge {
 }  // namespace
 
 std::optional<WalDamage> check_wal(rocksdb::Env& env, const std::string& dir) {
-  Judge judge;
-  for (const auto& [number, path] : wal_files(env, dir)) {
-    WalReader reader(env, path);
-    bool at_file_start = true;
+  const std::vector<WalFile> files = wal_files(env, dir);
+  Judge judge(files);
+  for (const WalFile& file : files) {
+    judge.begin_file(file.path);
+    WalReader reader(env, file.path);
     while (const auto item = reader.next()) {
-      if (auto damage = judge.see(path, *item, at_file_start)) return damage;
-      if (!item->bad) at_file_start = false;
+      if (auto damage = judge.see(*item)) return damage;
     }
   }
   return std::nullopt;

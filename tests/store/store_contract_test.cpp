@@ -47,7 +47,7 @@ class StoreContract : public ::testing::TestWithParam<Engine> {
     return limit;
   }
 
-  TempDir dir_;
+  test::TempDir dir_;
   std::unique_ptr<Store> store_;
   Recovered recovered_;
 };

@@ -2,38 +2,18 @@
 
 #include <gtest/gtest.h>
 
-#include <condition_variable>
-#include <filesystem>
 #include <future>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "store/open.hpp"
+#include "tests/support/temp_dir.hpp"
 
-// Helpers of the store's tests: a folder of its own per test, and blocking forms of the calls.
+// Helpers of the store's tests: short forms of what is submitted, and blocking forms of the calls.
 
 namespace stoat::store::testing {
-
-// A folder that is gone with its owner.
-class TempDir {
- public:
-  TempDir() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "stoat-store-XXXXXX").string();
-    if (!mkdtemp(pattern.data())) throw std::runtime_error("mkdtemp failed");
-    path_ = pattern;
-  }
-  ~TempDir() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 inline Put put(StreamId stream, std::uint64_t sequence, std::string_view bytes) {
   return {stream, Sequence{sequence}, bytes, false};
