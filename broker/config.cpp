@@ -120,10 +120,12 @@ CommandLine read_command_line(int argc, const char* const* argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
-    result.print = app.help();
+    std::string help = app.help();
+    help.erase(help.find_last_not_of('\n') + 1);
+    result.print = std::move(help);
     return result;
   } catch (const CLI::CallForVersion& asked) {
-    result.print = std::string(asked.what()) + "\n";
+    result.print = asked.what();
     return result;
   } catch (const CLI::ParseError& error) {
     throw ConfigError(error.what());

@@ -44,7 +44,8 @@ struct ConfigError : std::runtime_error {
 // What the command line asks for.
 struct CommandLine {
   Config config;
-  // --help or --version: print this and end with status 0. The config is not to be used then.
+  // --help or --version: print this, and a line break, and end with status 0. The config is not to
+  // be used then.
   std::optional<std::string> print;
 };
 

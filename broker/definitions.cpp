@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <set>
+#include <span>
 #include <sstream>
 
 #include "broker/arguments_digest.hpp"
@@ -28,6 +29,11 @@ namespace {
 constexpr std::size_t kMaxNameBytes = 255;  // a short string
 constexpr std::string_view kReservedPrefix = "amq.";
 
+// Members of the document that are read.
+constexpr std::string_view kRead[] = {
+    "vhosts", "users",    "permissions", "topic_permissions", "exchanges",
+    "queues", "bindings", "policies",    "parameters",        "global_parameters"};
+
 // Members of the document that say where it comes from.
 constexpr std::string_view kAboutTheFile[] = {"rabbit_version",
                                               "rabbitmq_version",
@@ -40,6 +46,10 @@ constexpr std::string_view kAboutTheFile[] = {"rabbit_version",
                                               "metadata",
                                               "description",
                                               "default_queue_type"};
+
+bool contains(std::span<const std::string_view> list, std::string_view name) {
+  return std::find(list.begin(), list.end(), name) != list.end();
+}
 
 std::string in_quotes(std::string_view text) {
   return "'" + std::string(text) + "'";
@@ -94,14 +104,10 @@ class DefinitionsParser {
   }
 
   void ignore_unknown(const json::object& document) {
-    static const std::set<std::string_view> kRead{
-        "vhosts", "users",    "permissions", "topic_permissions", "exchanges",
-        "queues", "bindings", "policies",    "parameters",        "global_parameters"};
     for (const auto& member : document) {
       const std::string_view name(member.key().data(), member.key().size());
-      const bool about = std::find(std::begin(kAboutTheFile), std::end(kAboutTheFile), name) !=
-                         std::end(kAboutTheFile);
-      if (!about && !kRead.contains(name)) ignore("member " + in_quotes(name), "unknown");
+      const bool known = contains(kRead, name) || contains(kAboutTheFile, name);
+      if (!known) ignore("member " + in_quotes(name), "unknown");
     }
   }
 

@@ -196,7 +196,7 @@ TEST(Config, MistakesOnTheCommandLineAreOneLine) {
 }
 
 TEST(Config, HelpAndVersionArePrinted) {
-  EXPECT_EQ(command_line({"--version"}).print, "stoatd " + std::string(version()) + "\n");
+  EXPECT_EQ(command_line({"--version"}).print, "stoatd " + std::string(version()));
   const std::string help = command_line({"--help"}).print.value_or("");
   for (const char* flag : {"--config", "--data-dir", "--bind", "--amqp-port", "--admin-port",
                            "--workers", "--log-level", "--salvage", "--version"}) {
