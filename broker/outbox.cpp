@@ -10,6 +10,12 @@
 
 namespace stoat::broker {
 
+namespace {
+
+constexpr std::size_t kMaxLeftWanting = 1024;
+
+}  // namespace
+
 ToConnection& Outbox::staged() {
   if (staged_ == nullptr) staged_ = all_.lend(*this);
   return *staged_;
@@ -66,7 +72,9 @@ void Outbox::remove_consumer(Consumer& consumer) {
     std::erase(waiting_, &consumer);
     consumer.waits_for_room = false;
   }
-  if (consumer.lease_wanted) left_wanting_.emplace(consumer.id, consumer.channel);
+  if (!consumer.lease_wanted) return;
+  if (left_wanting_.size() == kMaxLeftWanting) left_wanting_.pop_front();
+  left_wanting_.push_back({consumer.id, consumer.channel});
 }
 
 Consumer* Outbox::find_consumer(ConsumerId id) {
@@ -75,10 +83,13 @@ Consumer* Outbox::find_consumer(ConsumerId id) {
 }
 
 void Outbox::return_stray_lease(ConsumerId consumer, std::uint32_t count) {
-  const auto found = left_wanting_.find(consumer);
-  if (found == left_wanting_.end()) return;
-  return_lease(found->second, consumer, count);
-  left_wanting_.erase(found);
+  for (std::size_t i = 0; i < left_wanting_.size(); ++i) {
+    LeftWanting& left = left_wanting_[i];
+    if (left.consumer != consumer) continue;
+    return_lease(left.channel, consumer, count);
+    left.consumer = {};
+    return;
+  }
 }
 
 }  // namespace stoat::broker

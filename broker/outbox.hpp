@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/ids.hpp"
+#include "broker/ring_buffer.hpp"
 #include "broker/traffic.hpp"
 
 namespace stoat::broker {
@@ -63,8 +64,13 @@ class Outbox {
   std::unique_ptr<ToConnection> staged_;  // lent by all_ while there is something
   std::vector<Consumer*> waiting_;
   boost::unordered_flat_map<ConsumerId, Consumer*, std::hash<ConsumerId>> consumers_;
-  // Consumers that left while a lease was on its way.
-  boost::unordered_flat_map<ConsumerId, ChannelRef, std::hash<ConsumerId>> left_wanting_;
+  // Consumers that left while a lease may have been on its way; the last few, for a lease that is
+  // not on its way yet is not granted any more.
+  struct LeftWanting {
+    ConsumerId consumer;
+    ChannelRef channel;
+  };
+  RingBuffer<LeftWanting> left_wanting_;
 };
 
 }  // namespace stoat::broker

@@ -233,7 +233,7 @@ ReadyMessages::Front Queue::deliverable_front() {
 void Queue::dispatch() {
   changed_ = false;
   serve_gets();
-  while (deliverable_front()) {
+  while (!consumers_.empty() && deliverable_front()) {
     Consumer* consumer = consumers_.next();
     if (consumer == nullptr) break;
     deliver(*consumer);
