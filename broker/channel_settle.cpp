@@ -126,12 +126,10 @@ void Channel::after_settles() {
 }
 
 asio::awaitable<void> Channel::recover(bool requeue, wire::MethodId method) {
-  // requeue=false asks for the same consumer again. The queue hands a returned message to whoever
-  // is next; with one consumer that is the same.
-  unacked_.for_each_held(DeliveryTag(0), [&](UnackedDeliveries::Entry& entry) {
-    settle_entry(entry, SettleKind::requeue);
-  });
-  static_cast<void>(requeue);
+  // requeue=false asks for the same consumers again.
+  const SettleKind kind = requeue ? SettleKind::requeue : SettleKind::redeliver;
+  unacked_.for_each_held(DeliveryTag(0),
+                         [&](UnackedDeliveries::Entry& entry) { settle_entry(entry, kind); });
   after_settles();
   connection_.send_staged();
   if (method == basic::Recover::kId) reply(basic::RecoverOk{});

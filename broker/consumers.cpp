@@ -100,6 +100,14 @@ Consumer* Consumers::next() {
   return nullptr;
 }
 
+Consumer* Consumers::find_able(ConnectionId connection, ConsumerId id) {
+  for (const auto& consumer : present_) {
+    if (consumer->id != id || consumer->outbox->connection() != connection) continue;
+    return has_credit(*consumer) ? consumer.get() : nullptr;
+  }
+  return nullptr;
+}
+
 void Consumers::delivered(Consumer& consumer) {
   ++consumer.unacked;
   if (consumer.lease > 0) --consumer.lease;
@@ -134,6 +142,7 @@ void Consumers::add_lease(Consumer& consumer, std::uint32_t count) {
 
 void Consumers::set_channel_limited(Consumer& consumer, bool limited) {
   consumer.channel_limited = limited;
+  consumer.lease_wanted = false;  // the channel counts anew
   if (!limited) return_lease(consumer);
   list(consumer);
 }

@@ -45,6 +45,8 @@ class Consumers {
   // Whose turn it is for a message that is at hand, or nullptr. A consumer that only lacks a lease
   // asks for one here.
   Consumer* next();
+  // That consumer, if it is there and has credit for a message that is at hand.
+  Consumer* find_able(ConnectionId connection, ConsumerId id);
   // It was given a message.
   void delivered(Consumer& consumer);
   // One of its messages was settled or came back. May be its end: the reference dies with this.

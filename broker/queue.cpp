@@ -242,8 +242,20 @@ void Queue::dispatch() {
   read_ahead();
 }
 
+// Whoever asked to have it again, if it is there and can take it; else whose turn it is.
+Consumer* Queue::consumer_for(Sequence sequence) {
+  if (!takers_.empty()) {
+    if (const auto it = takers_.find(sequence); it != takers_.end()) {
+      Consumer* taker = consumers_.find_able(it->second.connection, it->second.consumer);
+      if (taker != nullptr) return taker;
+    }
+  }
+  return consumers_.next();
+}
+
 void Queue::deliver(Consumer& consumer) {
   ReadyMessages::Taken taken = ready_.pop_front();
+  if (!takers_.empty()) takers_.erase(taken.sequence);
   HeldMessage& message = taken.message;
   MessagePtr body = hold(taken.sequence, message);
   consumer.outbox->deliver({consumer.channel,
@@ -297,6 +309,7 @@ std::optional<Got> Queue::get(std::function<void(Got)>& done) {
 // REQUIRES: deliverable_front().
 Got Queue::take_for_get() {
   ReadyMessages::Taken taken = ready_.pop_front();
+  if (!takers_.empty()) takers_.erase(taken.sequence);
   HeldMessage& message = taken.message;
   Got got;
   got.message = hold(taken.sequence, message);
@@ -338,7 +351,8 @@ void Queue::loaded(std::uint32_t generation, store::ReadResult result) {
 
 void Queue::settle(const Settle& settle) {
   if (settle.stream != 0) return;
-  if (settle.kind == SettleKind::requeue || settle.kind == SettleKind::undelivered) {
+  if (settle.kind == SettleKind::requeue || settle.kind == SettleKind::redeliver ||
+      settle.kind == SettleKind::undelivered) {
     unacked_.take_range(settle.first, settle.last, [&](Sequence at, UnackedMessage&& entry) {
       give_back(at, entry, settle.kind);
     });
@@ -351,7 +365,11 @@ void Queue::settle(const Settle& settle) {
 }
 
 void Queue::give_back(Sequence sequence, UnackedMessage& entry, SettleKind kind) {
-  if (kind == SettleKind::requeue) entry.message.redelivered = true;
+  if (kind != SettleKind::undelivered) entry.message.redelivered = true;
+  if (kind == SettleKind::redeliver && entry.consumer != nullptr &&
+      entry.consumer->outbox != nullptr) {
+    takers_[sequence] = {entry.consumer->outbox->connection(), entry.consumer->id};
+  }
   leave(entry);
   ready_.give_back(sequence, std::move(entry.message));
   mark_changed();
@@ -378,6 +396,7 @@ void Queue::leave(UnackedMessage& entry) {
 // --- maintenance ---
 
 std::uint64_t Queue::purge() {
+  takers_.clear();
   const ReadyMessages::Purged purged = ready_.purge();
   if (purged.messages > 0 && (durable_ || purged.stored)) settle_gaps(purged);
   if (!gets_.empty()) mark_changed();
@@ -479,7 +498,8 @@ void Queue::release_publish(Sequence sequence) {
 
 void Queue::release_settle(const Settle& settle) {
   if (settle.stream != 0) return;
-  if (settle.kind == SettleKind::requeue || settle.kind == SettleKind::undelivered) {
+  if (settle.kind == SettleKind::requeue || settle.kind == SettleKind::redeliver ||
+      settle.kind == SettleKind::undelivered) {
     unacked_.take_held_range(settle.first, settle.last, [&](Sequence at, UnackedMessage&& entry) {
       give_back(at, entry, settle.kind);
     });

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/id_map.hpp"
 #include "broker/consumers.hpp"
 #include "broker/home.hpp"
 #include "broker/persister.hpp"
@@ -116,6 +117,7 @@ class Queue {
   void write_numbers();
   void extend_ceiling(Sequence sequence);
   ReadyMessages::Front deliverable_front();
+  Consumer* consumer_for(Sequence sequence);
   void deliver(Consumer& consumer);
   MessagePtr hold(Sequence sequence, HeldMessage& message);
   void count_delivery(Sequence sequence, bool durable, bool redelivered);
@@ -140,6 +142,12 @@ class Queue {
   PositionTable<MessagePtr> prepared_;
   Consumers consumers_;
   RingBuffer<std::function<void(Got)>> gets_;
+  // Ready messages that a consumer asked to have again.
+  struct Taker {
+    ConnectionId connection;
+    ConsumerId consumer;
+  };
+  IdMap<Sequence, Taker> takers_;
 
   // --- numbers; see store::QueueNumbers ---
   Sequence next_{1};

@@ -41,6 +41,7 @@ enum class SettleKind : std::uint8_t {
   sent,         // no_ack: the bytes were handed to the kernel; done with
   reject,       // done with, unwanted: dead-letters where the queue says so
   requeue,      // back to its position, redelivered from now on
+  redeliver,    // the same, and for the same consumer if that can take it (basic.recover)
   undelivered,  // never reached the socket: back to its position as if nothing had been
 };
 

@@ -4,9 +4,9 @@ target_include_directories(stoat_options INTERFACE ${PROJECT_SOURCE_DIR})
 target_compile_options(stoat_options INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # g++ 12 reports these inside the standard library's inlined strings and variants.
+  # g++ 12 reports these inside the standard library's inlined strings and variants, and Asio's coroutine frames.
   target_compile_options(stoat_options INTERFACE -Wno-restrict -Wno-maybe-uninitialized
-    -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread -Wno-free-nonheap-object)
+    -Wno-array-bounds -Wno-mismatched-new-delete -Wno-stringop-overflow -Wno-stringop-overread -Wno-free-nonheap-object)
 endif()
 if(STOAT_WARNINGS_AS_ERRORS)
   target_compile_options(stoat_options INTERFACE -Werror)
