@@ -164,7 +164,7 @@ void ChannelMachine::consume(const std::string& queue, std::string consumer_tag,
     // active, to be cancelled when consume-ok comes.
     if (result.has_error()) {
       consumers_.release(id);
-      if (result.error().kind() != ErrorKind::timeout) consumers_.stop(id);
+      if (result.error().kind() != ErrorKind::timeout) consumers_.fail(id, result.error());
     }
     done(std::move(result));
   };

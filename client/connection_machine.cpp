@@ -40,9 +40,7 @@ ChannelIncarnation next_incarnation() {
 }  // namespace
 
 ConnectionMachine::ConnectionMachine(Uri uri, ConnectionOptions options)
-    : context_(std::move(options)),
-      uri_(std::move(uri)),
-      decoder_(std::max(context_.frame_max_bytes, wire::kMinFrameMaxBytes)) {}
+    : context_(std::move(options)), uri_(std::move(uri)), decoder_(context_.frame_max_bytes) {}
 
 template <class Method>
 void ConnectionMachine::send(const Method& method) {

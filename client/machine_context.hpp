@@ -11,6 +11,7 @@
 #include "base/clock.hpp"
 #include "stoat/client/error.hpp"
 #include "stoat/client/options.hpp"
+#include "wire/frame.hpp"
 
 namespace stoat::client {
 
@@ -20,7 +21,8 @@ namespace stoat::client {
 // Owner: one ConnectionMachine. Thread: its owner's.
 struct MachineContext {
   explicit MachineContext(ConnectionOptions chosen)
-      : options(std::move(chosen)), frame_max_bytes(options.frame_max_bytes) {}
+      : options(std::move(chosen)),
+        frame_max_bytes(std::max(options.frame_max_bytes, wire::kMinFrameMaxBytes)) {}
 
   const ConnectionOptions options;
   SteadyTime now;                                // handed in with every call
