@@ -113,12 +113,15 @@ void Session::after_work() {
 void Session::flush() {
   if (writing_ || !socket_.is_open()) return;
   if (!machine_.has_output()) {
+    if (!machine_.finished()) return;
+    boost::system::error_code ignored;
+    if (!spoke_last_) return close_socket();
     // Closing at once could take the last words back, should the peer's be unread; read() goes on
     // until the peer closes, or the timer does.
-    boost::system::error_code ignored;
-    if (machine_.finished()) socket_.shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
+    socket_.shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
     return;
   }
+  spoke_last_ = machine_.finished();
   machine_.take_output(write_buffer_);
   writing_ = true;
   asio::async_write(socket_, asio::buffer(write_buffer_),

@@ -75,6 +75,7 @@ class Session : public std::enable_shared_from_this<Session> {
   SteadyTime linger_deadline_ = SteadyTime::max();  // last words must be written by then
   bool connecting_ = true;
   bool writing_ = false;
+  bool spoke_last_ = false;  // something was written after the connection had ended
   bool reading_held_back_ = false;
   asio::steady_timer reading_resumed_;  // cancelled to go on reading
   std::vector<char> read_buffer_;
