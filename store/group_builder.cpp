@@ -213,7 +213,8 @@ void GroupBuilder::encode_stream(StreamState& state) {
 }
 
 UnsyncedMarks::Published GroupBuilder::written(std::uint64_t log_number) {
-  // RocksDB begins a new file when it will, also between this write and the question for its number.
+  // RocksDB begins a new file when it will, also between this write and the question for its
+  // number.
   mark_.previous_log = log_number == log_number_ ? log_number : 0;
   log_number_ = log_number;
   if (!sync_) return {};

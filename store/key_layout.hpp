@@ -56,8 +56,8 @@
 //   +--------+------------+------------+-----------------+---------------+
 //   epoch: a random number of this opening of the folder; group: 1, 2, 3 ... of this epoch; synced
 //   group: the highest one that was known to be on the disk when this one was written; previous
-//   log: the number of the log file that holds the group before this one, 0 for an epoch's first and
-//   where it is not known for sure.
+//   log: the number of the log file that holds the group before this one, 0 for an epoch's first
+//   and where it is not known for sure.
 
 namespace stoat::store {
 

@@ -78,6 +78,11 @@ void Reclaimer::stop() {
   if (thread_.joinable()) thread_.join();
 }
 
+std::size_t Reclaimer::queues_being_freed() const {
+  std::lock_guard lock(mutex_);
+  return deleted_.size();
+}
+
 void Reclaimer::run() {
   std::unique_lock lock(mutex_);
   while (true) {

@@ -42,6 +42,7 @@ class Reclaimer {
   // RocksDB has written tables: deleted queues may be gone from them.
   void tables_written();
   void stop();
+  std::size_t queues_being_freed() const;
 
  private:
   struct Due {
@@ -66,7 +67,7 @@ class Reclaimer {
   const std::uint64_t dead_bytes_worth_merging_;
   const Forget forget_;
 
-  std::mutex mutex_;  // guards what follows, down to deleted_
+  mutable std::mutex mutex_;  // guards what follows, down to deleted_
   std::condition_variable wake_;
   Due due_;
   std::uint64_t settled_bytes_ = 0;  // since the tables were last looked through

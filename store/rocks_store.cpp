@@ -126,6 +126,7 @@ class RocksStore final : public Store {
     if (!committer_) return {};
     StoreStats stats = committer_->stats();
     if (database_) stats.wal_bytes_live = database_->wal_bytes();
+    stats.queues_being_freed = reclaimer_->queues_being_freed();
     return stats;
   }
 

@@ -129,6 +129,7 @@ struct StoreStats {
   std::uint64_t put_bytes = 0;
   std::uint64_t wal_bytes_live = 0;
   std::uint64_t last_sync_us = 0;
+  std::uint64_t queues_being_freed = 0;  // deleted, but not all of their space is given back yet
 };
 
 // Owner: broker::Server, one. Thread: any; submit, save_topology and read only queue work and
