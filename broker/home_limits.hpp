@@ -18,8 +18,9 @@ inline constexpr std::size_t kHomeWindowBytes = 48u << 20;
 
 // The limits of a home; tests make them tiny.
 struct HomeLimits {
-  // Message memory of one queue: never more than max while the home's share lasts, always as much
-  // as min. One message may overdraw it.
+  // Message memory of one queue: up to max while the home's share lasts, always as much as min.
+  // Reads from disk come in portions of at least min, and of at least one message: by so much it
+  // may be overdrawn.
   std::size_t max_queue_window_bytes = kMaxQueueWindowBytes;
   std::size_t min_queue_window_bytes = kMinQueueWindowBytes;
   std::size_t home_window_bytes = kHomeWindowBytes;

@@ -124,7 +124,10 @@ void Persister::numbers(Cursor& cursor, const store::QueueNumbers& numbers) {
 }
 
 void Persister::forget_queue(QueueId queue) {
-  if (std::erase_if(ranges_, [&](const auto& r) { return r.stream.queue == queue; }) > 0) ++round_;
+  if (std::erase_if(ranges_, [&](const auto& r) { return r.stream.queue == queue; }) > 0) {
+    ++round_;
+    ranges_needed_ = ranges_needed_ && !ranges_.empty();
+  }
   if (std::erase_if(numbers_, [&](const auto& n) { return n.stream.queue == queue; }) > 0) {
     ++numbers_round_;
   }

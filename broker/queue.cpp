@@ -185,7 +185,8 @@ void Queue::puts_committed() {
 
 ConsumeResult Queue::consume(const ConsumerSpec& spec, Outbox& outbox) {
   if (dying_) return ConsumeResult::no_queue;
-  if (consumers_.has_exclusive() || (spec.exclusive && !consumers_.empty())) {
+  if (consumers_.has_exclusive() ||
+      (spec.exclusive && (consumers_.single_active() || !consumers_.empty()))) {
     return ConsumeResult::exclusive_in_use;
   }
   consumers_.add(spec, *this, outbox);
@@ -233,8 +234,10 @@ ReadyMessages::Front Queue::deliverable_front() {
 void Queue::dispatch() {
   changed_ = false;
   serve_gets();
-  while (!consumers_.empty() && deliverable_front()) {
-    Consumer* consumer = consumers_.next();
+  while (!consumers_.empty()) {
+    const ReadyMessages::Front front = deliverable_front();
+    if (!front) break;
+    Consumer* consumer = consumer_for(front.sequence);
     if (consumer == nullptr) break;
     deliver(*consumer);
   }
@@ -276,7 +279,8 @@ void Queue::deliver(Consumer& consumer) {
 MessagePtr Queue::hold(Sequence sequence, HeldMessage& message) {
   const std::size_t cost = WindowShare::cost(message.size);
   if (message.put == kOnlyInMemory) {
-    const std::size_t window = share_.used() + share_.room();
+    const std::size_t window =
+        std::min(share_.used() + share_.room(), context_.limits.max_queue_window_bytes);
     if (unacked_.memory_bytes() + cost <=
         std::max(window / 2, context_.limits.min_queue_window_bytes)) {
       return message.body;
@@ -397,7 +401,7 @@ void Queue::leave(UnackedMessage& entry) {
 
 std::uint64_t Queue::purge() {
   takers_.clear();
-  const ReadyMessages::Purged purged = ready_.purge();
+  const ReadyMessages::Purged purged = ready_.purge(next_);
   if (purged.messages > 0 && (durable_ || purged.stored)) settle_gaps(purged);
   if (!gets_.empty()) mark_changed();
   return purged.messages;
@@ -433,7 +437,7 @@ std::uint64_t Queue::remove(std::optional<ConnectionId> except_connection) {
     if (consumer.outbox->connection() == except_connection) return;
     consumer.outbox->consumer_cancelled(consumer.channel, consumer.id);
   });
-  const std::uint64_t messages = ready_.purge().messages;
+  const std::uint64_t messages = ready_.purge(next_).messages;
   unacked_.for_each(Sequence(0), [&](Sequence, const UnackedMessage& entry) {
     if (entry.message.put != kOnlyInMemory) context_.persister.drop(entry.message.put);
     return true;

@@ -45,8 +45,14 @@ bool ReadyMessages::stays_in_memory(std::uint32_t size) const {
 }
 
 void ReadyMessages::push_head(Sequence sequence, HeldMessage message) {
-  share_.charge(WindowShare::cost(message.size));
   count_in(message.size);
+  append_head(sequence, std::move(message));
+}
+
+void ReadyMessages::append_head(Sequence sequence, HeldMessage message) {
+  STOAT_ASSERT(sequence >= passed_to_, stream_.queue, sequence, passed_to_);
+  share_.charge(WindowShare::cost(message.size));
+  passed_to_ = sequence.next();
   head_.push_back({sequence, std::move(message)});
 }
 
@@ -64,42 +70,37 @@ void ReadyMessages::insert_tail(TailMessage message) {
 
 void ReadyMessages::give_back(Sequence sequence, HeldMessage message) {
   count_in(message.size);
+  passed_to_ = std::max(passed_to_, sequence.next());
   returned_.insert(sequence, std::move(message));
 }
 
 void ReadyMessages::release(Sequence sequence, HeldMessage message) {
-  const bool passed =
-      disk_count_ > 0 ? sequence < disk_first_ : !head_.empty() && sequence < head_.back().sequence;
-  if (passed || stays_in_memory(message.size)) {
-    const bool to_head = !passed;
-    if (passed && message.durable && share_.room() < WindowShare::cost(message.size)) {
-      message.body = nullptr;
-    }
-    if (message.body != nullptr) share_.charge(WindowShare::cost(message.size));
-    count_in(message.size);
-    if (to_head) {
-      head_.push_back({sequence, std::move(message)});
+  if (sequence < (disk_count_ > 0 ? disk_first_ : passed_to_)) {
+    // Later ones have been handed out already, or are about to be.
+    if (message.put == kOnlyInMemory && WindowShare::cost(message.size) <= share_.room()) {
+      share_.charge(WindowShare::cost(message.size));
     } else {
-      returned_.insert(sequence, std::move(message));
+      spill(sequence, message);
     }
-    return;
+    return give_back(sequence, std::move(message));
   }
-  if (message.put == kOnlyInMemory) {
-    message.put = persister_.put(stream_, sequence, std::move(message.body), true,
-                                 Persister::kNobody, Persister::kNoConfirm);
-  }
+  if (stays_in_memory(message.size)) return push_head(sequence, std::move(message));
+  spill(sequence, message);
   push_tail(sequence, message);
   committed();
 }
 
+void ReadyMessages::spill(Sequence sequence, HeldMessage& message) {
+  const MessagePtr body = std::move(message.body);
+  if (message.put != kOnlyInMemory) return;
+  message.put =
+      persister_.put(stream_, sequence, body, true, Persister::kNobody, Persister::kNoConfirm);
+}
+
 ReadyMessages::Front ReadyMessages::front() {
   if (returned_is_next()) {
-    HeldMessage& message = returned_.front();
-    if (message.body == nullptr && !persister_.committed(message.put)) {
-      message.body = persister_.body(message.put);
-      share_.charge(WindowShare::cost(message.size));
-    }
-    if (message.body == nullptr) return {};
+    const HeldMessage& message = returned_.front();
+    if (message.body == nullptr && persister_.committed(message.put)) return {};
     return {returned_.first(), &message};
   }
   if (head_.empty()) pull_tail();
@@ -114,12 +115,10 @@ void ReadyMessages::pull_tail() {
   committed();
   if (disk_count_ > 0) return;
   while (!tail_.empty() && !persister_.committed(tail_.front().put)) {
-    const std::size_t cost = WindowShare::cost(tail_.front().size);
-    if (!head_.empty() && cost > share_.room()) return;
+    if (!head_.empty() && WindowShare::cost(tail_.front().size) > share_.room()) return;
     const TailMessage from = tail_.pop_front();
-    share_.charge(cost);
-    head_.push_back(
-        {from.sequence, {persister_.body(from.put), from.put, from.size, from.durable, false}});
+    append_head(from.sequence,
+                {persister_.body(from.put), from.put, from.size, from.durable, false});
   }
 }
 
@@ -128,6 +127,10 @@ ReadyMessages::Taken ReadyMessages::pop_front() {
   if (returned_is_next()) {
     taken.sequence = returned_.first();
     taken.message = returned_.take(taken.sequence);
+    if (taken.message.body == nullptr) {
+      taken.message.body = persister_.body(taken.message.put);
+      share_.charge(WindowShare::cost(taken.message.size));
+    }
   } else {
     HeadMessage front = head_.pop_front();
     taken = {front.sequence, std::move(front.message)};
@@ -170,12 +173,36 @@ std::optional<ReadyMessages::ReadRequest> ReadyMessages::next_read(
   return read_;
 }
 
-ReadyMessages::ReadRequest ReadyMessages::read_returned() {
+// What is read costs memory beside its bytes, so small messages are limited by their number.
+ReadyMessages::ReadRequest ReadyMessages::read_request(Sequence from, Sequence end,
+                                                       std::uint64_t bytes,
+                                                       std::uint64_t messages) const {
+  const std::size_t room =
+      std::min(limits_.read_bytes, std::max(share_.room(), limits_.min_queue_window_bytes));
+  const std::size_t average = WindowShare::cost(static_cast<std::size_t>(bytes / messages));
   ReadRequest request;
-  request.from = returned_.first();
-  Sequence last = request.from;
+  request.from = from;
+  request.limit.end = end;
+  request.limit.max_messages = std::clamp(room / average, std::size_t{1}, limits_.read_messages);
+  request.limit.max_bytes =
+      room - std::min(room - 1, request.limit.max_messages * WindowShare::cost(0));
+  return request;
+}
+
+ReadyMessages::ReadRequest ReadyMessages::read_returned() {
+  const Sequence from = returned_.first();
+  // What an earlier read brought and others have returned in front of would pile up.
+  returned_.for_each(from, [&](Sequence at, HeldMessage& message) {
+    if (at > returned_loaded_to_) return false;
+    if (message.body != nullptr && message.put != kOnlyInMemory) {
+      message.body = nullptr;
+      share_.release(WindowShare::cost(message.size));
+    }
+    return true;
+  });
+  Sequence last = from;
   std::size_t messages = 0;
-  returned_.for_each(request.from, [&](Sequence at, const HeldMessage& message) {
+  returned_.for_each(from, [&](Sequence at, const HeldMessage& message) {
     if (at.value - last.value > kMaxGapInRead || messages == limits_.read_messages) return false;
     if (message.body == nullptr) {
       last = at;
@@ -183,12 +210,8 @@ ReadyMessages::ReadRequest ReadyMessages::read_returned() {
     }
     return true;
   });
-  request.limit.end = last.next();
-  // Messages held by consumers may lie between, and are answered too.
-  request.limit.max_messages = limits_.read_messages + kMaxGapInRead;
-  request.limit.max_bytes =
-      std::min(limits_.read_bytes, std::max(share_.room(), limits_.min_queue_window_bytes));
-  return request;
+  returned_loaded_to_ = last;
+  return read_request(from, last.next(), bytes_, count_);
 }
 
 std::optional<ReadyMessages::ReadRequest> ReadyMessages::read_disk_range(
@@ -200,13 +223,7 @@ std::optional<ReadyMessages::ReadRequest> ReadyMessages::read_disk_range(
   if (first_prepared) end = std::min(end, *first_prepared);
   if (!tail_.empty()) end = std::min(end, tail_.front().sequence);
   if (end <= disk_first_) return std::nullopt;
-  ReadRequest request;
-  request.from = disk_first_;
-  request.limit.end = end;
-  request.limit.max_messages = limits_.read_messages;
-  request.limit.max_bytes =
-      std::min(limits_.read_bytes, std::max(room, limits_.min_queue_window_bytes));
-  return request;
+  return read_request(disk_first_, end, disk_bytes_, disk_count_);
 }
 
 void ReadyMessages::loaded(store::ReadResult result) {
@@ -255,10 +272,8 @@ void ReadyMessages::load_disk_range(store::ReadResult& result) {
       forget_missing(stored.sequence);
       continue;
     }
-    share_.charge(WindowShare::cost(size));
-    head_.push_back(
-        {stored.sequence,
-         {std::move(body), kOnDisk, size, !stored.transient, stored.sequence <= redelivered_to_}});
+    append_head(stored.sequence, {std::move(body), kOnDisk, size, !stored.transient,
+                                  stored.sequence <= redelivered_to_});
   }
   disk_first_ = result.end ? read_.limit.end : result.resume_from;
   if (disk_first_ < disk_end_ || disk_count_ == 0) return;
@@ -284,7 +299,10 @@ void ReadyMessages::drop_put(PutNumber put, bool durable, std::uint32_t size, Pu
   purged.bytes += size;
 }
 
-ReadyMessages::Purged ReadyMessages::purge() {
+ReadyMessages::Purged ReadyMessages::purge(Sequence next) {
+  // What a transaction releases among the purged ones is not to share a read with them: the store
+  // may not know yet that they are over.
+  passed_to_ = std::max(passed_to_, next);
   Purged purged;
   if (empty()) return purged;
   purged.messages = count_;

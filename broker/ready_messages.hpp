@@ -25,9 +25,9 @@ namespace stoat::broker {
 // of the disk range; a returned message whose body is on disk is read back when it is next.
 //
 // Owner: Queue. Thread: the home's worker.
-// Invariants: head < disk range < tail by position, and what was returned lies before the disk
-// range; every position of the disk range that the store answers is ready; bodies held here are
-// charged to the window share.
+// Invariants: head < disk range < tail by position, and nothing from the disk range on has ever
+// been in the head or returned, so that whatever the store answers of it is ready, but for what a
+// transaction still holds back; bodies held here are charged to the window share.
 class ReadyMessages {
  public:
   struct Front {
@@ -76,7 +76,7 @@ class ReadyMessages {
   // A message of a transaction, held back until now, takes its place: durable ones are on disk.
   void release(Sequence sequence, HeldMessage message);
 
-  // The next message if it is in memory. Good until the next change.
+  // The next message if its body is at hand. Good until the next change.
   Front front();
   // Takes it; the charge for its body passes to the caller. REQUIRES: front().
   Taken pop_front();
@@ -90,7 +90,8 @@ class ReadyMessages {
   std::uint32_t read_generation() const { return read_generation_; }
   void loaded(store::ReadResult result);
 
-  Purged purge();
+  // Drops all; `next` is above every position given out.
+  Purged purge(Sequence next);
 
  private:
   struct HeadMessage {
@@ -112,8 +113,14 @@ class ReadyMessages {
     ++count_;
     bytes_ += size;
   }
+  void append_head(Sequence sequence, HeldMessage message);
   void insert_tail(TailMessage message);
   void pull_tail();
+  // Leaves the body to the persister or the disk.
+  void spill(Sequence sequence, HeldMessage& message);
+  // A read within what the window has room for.
+  ReadRequest read_request(Sequence from, Sequence end, std::uint64_t bytes,
+                           std::uint64_t messages) const;
   ReadRequest read_returned();
   std::optional<ReadRequest> read_disk_range(std::optional<Sequence> first_prepared);
   void load_returned(store::ReadResult& result);
@@ -130,8 +137,10 @@ class ReadyMessages {
   std::uint64_t bytes_ = 0;
 
   PositionTable<HeldMessage> returned_;
+  Sequence returned_loaded_to_;  // none above has a body that was read from disk
   RingBuffer<HeadMessage> head_;
   RingBuffer<TailMessage> tail_;
+  Sequence passed_to_;  // above all that ever was in the head or returned
 
   Sequence disk_first_;
   Sequence disk_end_;

@@ -51,22 +51,23 @@ void HomeDriver::restart(const std::vector<broker::QueueSpec>& specs) {
   inbox.clear();
   unused.clear();
   make_home();
-  const store::Recovered found = store.recover();
+  recovered = store.recover();
   for (const broker::QueueSpec& spec : specs) {
     const store::RecoveredStream* stream = nullptr;
-    for (const auto& candidate : found.streams) {
+    for (const auto& candidate : recovered.streams) {
       if (candidate.stream.queue == spec.id) stream = &candidate;
     }
-    home->create_queue(spec, stream, found.clean);
+    home->create_queue(spec, stream, recovered.clean);
   }
 }
 
-void HomeDriver::run_posted() {
+void HomeDriver::run_posted(const std::function<void()>& after) {
   while (!posted_.empty()) {
     const auto work = std::move(posted_.front());
     posted_.pop_front();
     work();
     turn();
+    if (after) after();
   }
 }
 

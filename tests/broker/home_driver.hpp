@@ -29,12 +29,14 @@ class HomeDriver {
   // All that was handed to each connection, in order, until the test takes it out.
   std::map<std::uint64_t, broker::ToConnection> inbox;
   std::vector<QueueId> unused;
+  // What the store had at the last restart().
+  store::Recovered recovered;
 
   // A new home over the same store, its queues recreated from `specs`.
   void restart(const std::vector<broker::QueueSpec>& specs);
   void turn() { home->end_turn(); }
-  // Runs what the store posted, as turns.
-  void run_posted();
+  // Runs what the store posted, as turns; `after` each.
+  void run_posted(const std::function<void()>& after = {});
   // Completes what the store holds until nothing is left to do.
   void settle_down();
 
