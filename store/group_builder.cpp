@@ -140,18 +140,20 @@ void GroupBuilder::delete_queue(QueueId queue) {
   deleted_queues_.insert(Sequence{queue.value}, Sequence{queue.value});
   if (last_stream_ && last_stream_->id.queue == queue) last_stream_.reset();
   bool persistent = false;
+  std::uint64_t bytes = 0;
   for (const auto& state : streams_.streams_of(queue)) {
     state->deleted = true;
     if (!state->persistent) continue;
     persistent = true;
-    alive_bytes_ -= state->record.bytes;
+    bytes += state->record.bytes;
     durable_.Delete(database_.queues(), slice(record_key(state->id)));
     for (std::uint64_t chunk : state->live().persisted_chunks()) {
       durable_.Delete(database_.queues(), slice(chunk_key(state->id, chunk)));
     }
   }
   if (persistent) durable_.Put(database_.queues(), slice(queue_key(queue)), {&kQueueDeleted, 1});
-  unsynced_.add_deleted(queue);
+  alive_bytes_ -= bytes;
+  unsynced_.add_deleted(queue, bytes);
 }
 
 bool GroupBuilder::encode_puts(const Batch& batch) {

@@ -38,7 +38,11 @@ class UnsyncedMarks {
     marks_.push_back({stream, settle.first, settle.last});
   }
 
-  void add_deleted(QueueId queue) { deleted_.push_back(queue); }
+  // bytes: of the messages that go with it.
+  void add_deleted(QueueId queue, std::uint64_t bytes) {
+    deleted_.push_back(queue);
+    bytes_ += bytes;
+  }
 
   bool sync_due() const { return bytes_ >= kMaxBytes || positions_ >= kMaxPositions; }
 

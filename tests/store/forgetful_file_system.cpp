@@ -211,6 +211,15 @@ std::vector<std::string> ForgetfulFileSystem::files_ending_in(const std::string&
   return found;
 }
 
+std::size_t ForgetfulFileSystem::bytes_ending_in(const std::string& suffix) const {
+  std::lock_guard lock(mutex_);
+  std::size_t bytes = 0;
+  for (const auto& [name, file] : names_) {
+    if (name.ends_with(suffix)) bytes += file->bytes.size();
+  }
+  return bytes;
+}
+
 std::string ForgetfulFileSystem::contents(const std::string& name) const {
   std::lock_guard lock(mutex_);
   return names_.at(tidy(name))->bytes;

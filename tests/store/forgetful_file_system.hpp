@@ -41,6 +41,7 @@ class ForgetfulFileSystem final : public rocksdb::FileSystem {
 
   // For damaging and inspecting.
   std::vector<std::string> files_ending_in(const std::string& suffix) const;
+  std::size_t bytes_ending_in(const std::string& suffix) const;
   std::string contents(const std::string& name) const;
   void set_contents(const std::string& name, std::string bytes);
 

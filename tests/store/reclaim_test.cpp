@@ -31,11 +31,7 @@ class Reclaim : public RocksFixture {
   bool is_freed() {
     return comes_true([this] { return store_->stats().queues_being_freed == 0; });
   }
-  std::size_t table_bytes() const {
-    std::size_t bytes = 0;
-    for (const auto& name : files_->files_ending_in(".sst")) bytes += files_->contents(name).size();
-    return bytes;
-  }
+  std::size_t table_bytes() const { return files_->bytes_ending_in(".sst"); }
 };
 
 TEST_F(Reclaim, ADeletedQueueGivesItsTablesBack) {
@@ -45,13 +41,17 @@ TEST_F(Reclaim, ADeletedQueueGivesItsTablesBack) {
     put_range(kStream, first, first + 9, kBytes);
     put_range(kOtherStream, first, first + 9, kBytes);
   }
+  put_range(kStream, 601, 2000, kBytes);
   ASSERT_FALSE(commit(*store_, deleted(kQueue)));
-  EXPECT_TRUE(is_freed());
+  // What is left of it may be little enough not to be worth the work.
+  constexpr std::size_t kLeft = 300'000;
+  EXPECT_TRUE(comes_true([&] { return table_bytes() < 600 * kBytes + kLeft; }));
   close();
-  EXPECT_EQ(tables("messages").entries, 600u);
+  EXPECT_GE(tables("messages").entries, 600u);
+  EXPECT_LT(tables("messages").entries, 600u + kLeft / kBytes);
   EXPECT_EQ(tables("messages").deletions, 0u);
-  EXPECT_EQ(queue_keys(), 2u) << "the other queue's";
   open();
+  EXPECT_EQ(recovered_.streams.size(), 1u);
   EXPECT_EQ(recovered(kOtherStream).count, 600u);
   EXPECT_EQ(alive(*store_, kOtherStream, 1000).size(), 600u);
 }
