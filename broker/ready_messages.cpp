@@ -1,11 +1,11 @@
 #include "broker/ready_messages.hpp"
 
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "base/assert.hpp"
+#include "broker/log.hpp"
 
 namespace stoat::broker {
 
@@ -278,8 +278,8 @@ void ReadyMessages::load_disk_range(store::ReadResult& result) {
   disk_first_ = result.end ? read_.limit.end : result.resume_from;
   if (disk_first_ < disk_end_ || disk_count_ == 0) return;
   // The store's record and its messages disagree; the messages are what counts.
-  spdlog::error("queue {}: {} messages fewer in the store than were counted", stream_.queue.value,
-                disk_count_);
+  log::error("queue " + std::to_string(stream_.queue.value) + ": " + std::to_string(disk_count_) +
+             " messages fewer in the store than were counted");
   count_ -= disk_count_;
   bytes_ -= disk_bytes_;
   disk_count_ = disk_bytes_ = disk_durable_count_ = disk_durable_bytes_ = 0;
@@ -287,8 +287,8 @@ void ReadyMessages::load_disk_range(store::ReadResult& result) {
 
 // A stored message that cannot be had back. It is left in the store as it is, for whoever looks.
 void ReadyMessages::forget_missing(Sequence sequence) {
-  spdlog::error("queue {}: message {} is missing in the store or cannot be read",
-                stream_.queue.value, sequence.value);
+  log::error("queue " + std::to_string(stream_.queue.value) + ": message " +
+             std::to_string(sequence.value) + " is missing in the store or cannot be read");
 }
 
 void ReadyMessages::drop_put(PutNumber put, bool durable, std::uint32_t size, Purged& purged) {

@@ -37,7 +37,7 @@ LIBRARIES = {
     "boost/asio": ("broker/", "client/", "tests/", "bench/"),
     "boost/beast": ("broker/", "client/", "tests/", "bench/"),
     "rocksdb/": ("store/", "client/outbox/", "tests/store/", "tests/crash/", "bench/"),
-    "spdlog/": ("broker/",),
+    "spdlog/": ("broker/log.cpp",),
     "toml++/": ("broker/config.cpp",),
     "CLI/": ("broker/config.cpp", "client/ctl/", "bench/"),
 }
