@@ -56,6 +56,9 @@ class Channel {
   // --- from homes ---
   // false: the consumer is gone; the delivery is to go back.
   bool deliver(const Delivery& delivery);
+  bool awaits_replies(const ReplyAddress& to) const {
+    return reply_consumer_tag_.has_value() && to.secret == reply_secret_;
+  }
   void deliver_reply(const ReplyAddress& to, const MessagePtr& message);
   void on_confirm(const Confirm& confirm);
   void on_cancelled(ConsumerId consumer);
@@ -88,9 +91,8 @@ class Channel {
   // channel_publish.cpp
   void on_publish(std::string_view payload);
   void check_publish_target();
-  void check_properties(const wire::PropertiesView& properties);
+  [[noreturn]] void refuse_content(const std::string& why);
   std::string rewritten_properties(const wire::PropertiesView& properties);
-  void read_extra_keys(const wire::Table& headers);
   void on_message(MessagePtr message);
   std::span<const QueueId> route(const Message& message);
   void stage(const MessagePtr& message, std::span<const QueueId> queues);
@@ -132,6 +134,7 @@ class Channel {
   asio::awaitable<void> unbind_queue(const wire::queue::Unbind& method);
   asio::awaitable<void> purge(const wire::queue::Purge& method);
   asio::awaitable<void> delete_queue(const wire::queue::Delete& method);
+  asio::awaitable<bool> reply_consumer_exists(std::string_view name);
   asio::awaitable<QueueCounts> counts_of(QueueId queue);
 
   // channel_access.cpp: who may do what

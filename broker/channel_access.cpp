@@ -2,7 +2,6 @@
 
 #include "broker/channel.hpp"
 #include "broker/queue_arguments.hpp"
-#include "wire/utf8.hpp"
 
 namespace stoat::broker {
 
@@ -76,13 +75,9 @@ void Channel::refuse_default_exchange(std::string_view name, wire::MethodId meth
                            "operation not permitted on the default exchange", method);
 }
 
-// Names end up in logs, reply texts and JSON: UTF-8 without line breaks.
+// Names end up in logs, reply texts and JSON: without line breaks.
 void Channel::check_name(std::string_view kind, std::string_view name,
                          wire::MethodId method) const {
-  if (!wire::valid_utf8(name)) {
-    throw wire::ConnectionError(wire::ConnectionErrorCode::frame_error,
-                                std::string(kind) + " name is not UTF-8", method);
-  }
   if (name.find_first_of("\r\n") != std::string_view::npos) {
     throw wire::ChannelError(ChannelErrorCode::precondition_failed,
                              std::string(kind) + " name contains a line break", method);

@@ -6,7 +6,7 @@
 #include "broker/channel.hpp"
 #include "broker/channel_reply.hpp"
 #include "broker/decode.hpp"
-#include "broker/expiration.hpp"
+#include "broker/publish_checks.hpp"
 #include "broker/reply_address.hpp"
 #include "wire/codec.hpp"
 #include "wire/confirm.hpp"
@@ -18,9 +18,6 @@ namespace {
 using wire::ChannelErrorCode;
 using wire::ConnectionErrorCode;
 using BasicPublish = wire::basic::Publish;
-
-constexpr std::string_view kCc = "CC";
-constexpr std::string_view kBcc = "BCC";
 
 // A key in a table's bytes is its length, then its characters: a quick look that spares most
 // messages the parsing.
@@ -97,13 +94,14 @@ void Channel::on_header(std::string_view payload) {
   }
   const std::uint64_t limit = connection_.worker().config().max_message_bytes;
   if (header->body_size > limit) {
-    drop_content();
-    throw wire::ChannelError(ChannelErrorCode::precondition_failed,
-                             "message size " + std::to_string(header->body_size) +
-                                 " is larger than configured max size " + std::to_string(limit),
-                             BasicPublish::kId);
+    refuse_content("message size " + std::to_string(header->body_size) +
+                   " is larger than configured max size " + std::to_string(limit));
   }
-  check_properties(properties);
+  const auto tags = properties.user_id() ? connection_.user_tags() : std::span<const std::string>();
+  if (const std::string mistake = check_properties(properties, connection_.client().user, tags);
+      !mistake.empty()) {
+    refuse_content(mistake);
+  }
   persistent_ = properties.persistent();
   has_headers_ = properties.has_headers();
   extra_keys_.clear();
@@ -120,22 +118,9 @@ void Channel::on_header(std::string_view payload) {
   if (body_size_ == 0) on_body({});
 }
 
-void Channel::check_properties(const wire::PropertiesView& properties) {
-  if (const auto user = properties.user_id(); user && *user != connection_.client().user) {
-    drop_content();
-    throw wire::ChannelError(ChannelErrorCode::precondition_failed,
-                             "user_id property set to '" + std::string(*user) +
-                                 "' but authenticated user was '" + connection_.client().user + "'",
-                             BasicPublish::kId);
-  }
-  if (const auto expiration = properties.expiration();
-      expiration && !parse_expiration(*expiration)) {
-    drop_content();
-    throw wire::ChannelError(ChannelErrorCode::precondition_failed,
-                             "invalid expiration '" + std::string(*expiration) +
-                                 "': expected milliseconds as digits, at most ten years",
-                             BasicPublish::kId);
-  }
+void Channel::refuse_content(const std::string& why) {
+  drop_content();
+  throw wire::ChannelError(ChannelErrorCode::precondition_failed, why, BasicPublish::kId);
 }
 
 // Reads CC and BCC, takes BCC out, and names this channel where the message asks for direct
@@ -144,43 +129,22 @@ std::string Channel::rewritten_properties(const wire::PropertiesView& view) {
   wire::Properties properties = view.parse();
   bool changed = false;
   if (properties.headers) {
-    read_extra_keys(*properties.headers);
-    if (properties.headers->find(kBcc) != nullptr) {
-      properties.headers->erase(kBcc);
+    if (const std::string mistake = read_extra_keys(*properties.headers, extra_keys_);
+        !mistake.empty()) {
+      refuse_content(mistake);
+    }
+    if (properties.headers->find(kBccHeader) != nullptr) {
+      properties.headers->erase(kBccHeader);
       changed = true;
     }
   }
   if (properties.reply_to == kReplyQueueName) {
-    if (!reply_consumer_tag_) {
-      drop_content();
-      throw wire::ChannelError(ChannelErrorCode::precondition_failed,
-                               "fast reply consumer does not exist", BasicPublish::kId);
-    }
+    if (!reply_consumer_tag_) refuse_content("fast reply consumer does not exist");
     properties.reply_to =
         reply_queue_name({connection_.worker().index(), connection_.id(), ref_, reply_secret_});
     changed = true;
   }
   return changed ? properties.encode() : std::string(view.raw());
-}
-
-void Channel::read_extra_keys(const wire::Table& headers) {
-  for (std::string_view name : {kCc, kBcc}) {
-    const wire::FieldValue* value = headers.find(name);
-    if (value == nullptr) continue;
-    const wire::Array* keys = value->as_array();
-    bool well_formed = keys != nullptr;
-    for (std::size_t i = 0; well_formed && i < keys->size(); ++i) {
-      const std::string* key = (*keys)[i].as_string();
-      well_formed = key != nullptr;
-      if (well_formed) extra_keys_.push_back(*key);
-    }
-    if (well_formed) continue;
-    drop_content();
-    throw wire::ChannelError(
-        ChannelErrorCode::precondition_failed,
-        "unexpected type of header '" + std::string(name) + "': expected an array of long strings",
-        BasicPublish::kId);
-  }
 }
 
 void Channel::on_body(std::string_view bytes) {

@@ -97,7 +97,11 @@ asio::awaitable<void> Channel::declare_passively(const std::string& name, bool n
   constexpr wire::MethodId kMethod = queue::Declare::kId;
   QueueCounts counts;
   if (is_reply_queue_name(name) || name == kReplyQueueName) {
-    // The requester asks whether it can be replied to; that is found out by replying.
+    // Whoever replies asks whether the requester is still there.
+    if (!co_await reply_consumer_exists(name)) {
+      throw wire::ChannelError(ChannelErrorCode::not_found,
+                               "no " + queue_in_vhost(name, connection_.vhost().name), kMethod);
+    }
     counts.consumers = 1;
   } else {
     counts = co_await counts_of(require_queue(name, kMethod).spec.id);
@@ -108,6 +112,19 @@ asio::awaitable<void> Channel::declare_passively(const std::string& name, bool n
   }
   last_declared_queue_ = name;
   if (!no_wait) reply(queue::DeclareOk{name, count32(counts.ready), count32(counts.consumers)});
+}
+
+asio::awaitable<bool> Channel::reply_consumer_exists(std::string_view name) {
+  if (name == kReplyQueueName) co_return reply_consumer_tag_.has_value();
+  const auto address = parse_reply_queue_name(name);
+  Worker& worker = connection_.worker();
+  if (!address || address->worker.value >= worker.worker_count()) co_return false;
+  Worker& there = worker.peer(address->worker);
+  auto look = [&there, to = *address] {
+    Connection* connection = there.find(to.connection);
+    return connection != nullptr && connection->awaits_replies(to);
+  };
+  co_return co_await run_on(there, std::move(look));
 }
 
 asio::awaitable<void> Channel::bind_queue(const queue::Bind& method) {

@@ -16,10 +16,9 @@ void Channel::reply(const M& method) {
 }
 
 [[noreturn]] inline void throw_unknown_method(wire::MethodId id) {
-  throw wire::ConnectionError(wire::ConnectionErrorCode::command_invalid,
-                              "unknown method " + std::to_string(id.class_id) + "." +
-                                  std::to_string(id.method_id),
-                              id);
+  throw wire::ConnectionError(
+      wire::ConnectionErrorCode::command_invalid,
+      "unknown method " + std::to_string(id.class_id) + "." + std::to_string(id.method_id), id);
 }
 
 [[noreturn]] inline void throw_not_implemented(const char* what, wire::MethodId id) {

@@ -52,7 +52,7 @@ bool Channel::deliver(const Delivery& delivery) {
 }
 
 void Channel::deliver_reply(const ReplyAddress& to, const MessagePtr& message) {
-  if (!reply_consumer_tag_ || to.secret != reply_secret_) return;
+  if (!awaits_replies(to)) return;
   const DeliveryTag tag = unacked_.next_tag();
   std::string& out = connection_.output().tail();
   wire::append_method(out, ref_.number,

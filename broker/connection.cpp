@@ -14,6 +14,7 @@
 #include "broker/decode.hpp"
 #include "broker/log.hpp"
 #include "broker/password.hpp"
+#include "broker/peer_address.hpp"
 #include "wire/codec.hpp"
 #include "wire/connection.hpp"
 
@@ -27,25 +28,6 @@ using wire::ConnectionErrorCode;
 constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
 constexpr ChannelNumber kChannelZero{0};
 
-std::string endpoint_text(const tcp::socket& socket) {
-  boost::system::error_code error;
-  const auto peer = socket.remote_endpoint(error);
-  if (error) return "unknown peer";
-  const std::string address = peer.address().to_string();
-  return (peer.address().is_v6() ? "[" + address + "]" : address) + ":" +
-         std::to_string(peer.port());
-}
-
-bool is_loopback(const tcp::socket& socket) {
-  boost::system::error_code error;
-  const auto address = socket.remote_endpoint(error).address();
-  if (error) return false;
-  if (address.is_v6() && address.to_v6().is_v4_mapped()) {
-    return asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6()).is_loopback();
-  }
-  return address.is_loopback();
-}
-
 Tuning offered_tuning(const Config& config) {
   return {config.channel_max, config.frame_max, config.heartbeat_s};
 }
@@ -56,7 +38,7 @@ Connection::Connection(Worker& worker, ConnectionId id, tcp::socket socket)
     : worker_(worker),
       id_(id),
       socket_(std::move(socket)),
-      peer_(endpoint_text(socket_)),
+      peer_(peer_text(socket_)),
       wake_(worker.io()),
       output_(worker.buffers()),
       decoder_(kHandshakeFrameMaxBytes),
@@ -91,6 +73,12 @@ bool Connection::vhost_exists(std::string_view vhost) const {
 
 bool Connection::may_use_vhost(std::string_view user, std::string_view vhost) const {
   return worker_.replica().permissions(user, vhost) != nullptr;
+}
+
+std::span<const std::string> Connection::user_tags() const {
+  const UserDef* user = worker_.replica().find_user(client().user);
+  if (user == nullptr) return {};
+  return user->tags;
 }
 
 const Permissions* Connection::permissions() {

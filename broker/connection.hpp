@@ -7,6 +7,7 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,6 +41,7 @@ class Connection : public std::enable_shared_from_this<Connection>, private Logi
   // --- from the worker ---
   // What a home staged for this connection.
   void take(WorkerIndex home, ToConnection& batch);
+  bool awaits_replies(const ReplyAddress& to);
   void take_reply(const ReplyAddress& to, const MessagePtr& message);
   // Encodes decided confirms, writes, sends staged batches.
   void flush();
@@ -50,11 +52,13 @@ class Connection : public std::enable_shared_from_this<Connection>, private Logi
   void close(wire::ConnectionErrorCode code, const std::string& text);
   void drop_socket();
   ConnectionStats stats() const;
+  std::size_t channel_count() const { return channels_.size(); }
 
   // --- from its channels ---
   Worker& worker() { return worker_; }
   ConnectionId id() const { return id_; }
   const ClientInfo& client() const { return handshake_.client(); }
+  std::span<const std::string> user_tags() const;  // as they are now
   std::uint32_t frame_max_bytes() const { return handshake_.tuning().frame_max_bytes; }
   VhostReplica& vhost() { return *vhost_; }
   OutputBuffer& output() { return output_; }

@@ -58,6 +58,8 @@ asio::awaitable<void> Connection::handle_method() {
     co_await channel->handle(*id, method_payload_);
   } catch (const wire::ChannelError& error) {
     failure = error;
+    // Where the mistake was found the method may not be known.
+    if (failure->method == wire::MethodId{}) failure->method = *id;
   }
   if (failure) co_await close_channel(number, *std::move(failure));
 }

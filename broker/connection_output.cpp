@@ -88,6 +88,11 @@ void Connection::give_back(const Delivery& delivery) {
                           delivery.position.sequence, delivery.position.sequence});
 }
 
+bool Connection::awaits_replies(const ReplyAddress& to) {
+  const Channel* channel = find_channel(to.channel);
+  return channel != nullptr && channel->awaits_replies(to);
+}
+
 void Connection::take_reply(const ReplyAddress& to, const MessagePtr& message) {
   if (Channel* channel = find_channel(to.channel)) channel->deliver_reply(to, message);
   mark_dirty();

@@ -28,6 +28,7 @@ class Consumers {
 
   std::size_t count() const { return present_.size(); }
   bool empty() const { return present_.empty(); }
+  bool single_active() const { return single_active_; }
   bool has_exclusive() const { return !empty() && present_.front()->exclusive; }
 
   Consumer& add(const ConsumerSpec& spec, Queue& queue, Outbox& outbox);

@@ -202,6 +202,7 @@ HomeStats Home::stats() const {
     const QueueCounts counts = queue->counts();
     stats.ready += counts.ready;
     stats.unacked += counts.unacked;
+    stats.consumers += counts.consumers;
   }
   stats.published = impl_->context.published;
   stats.delivered = impl_->context.delivered;

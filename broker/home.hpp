@@ -80,6 +80,7 @@ struct HomeStats {
   std::uint64_t queues = 0;
   std::uint64_t ready = 0;
   std::uint64_t unacked = 0;
+  std::uint64_t consumers = 0;
   std::uint64_t published = 0;
   std::uint64_t delivered = 0;
   std::uint64_t acked = 0;

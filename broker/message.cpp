@@ -72,7 +72,9 @@ MessagePtr Message::from_stored(std::string_view bytes) {
   return m->index() ? owner : nullptr;
 }
 
-MessageBuilder::MessageBuilder(MessageBuilder&& other) noexcept { *this = std::move(other); }
+MessageBuilder::MessageBuilder(MessageBuilder&& other) noexcept {
+  *this = std::move(other);
+}
 
 MessageBuilder& MessageBuilder::operator=(MessageBuilder&& other) noexcept {
   std::swap(block_, other.block_);

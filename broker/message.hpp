@@ -15,8 +15,8 @@ class Message;
 using MessagePtr = boost::intrusive_ptr<const Message>;
 
 // A published message: one immutable, reference-counted block of envelope (exchange, routing key,
-// flags, time), the property bytes as the publisher sent them, and the body. The stored value is the
-// same bytes, so that storing is one copy and loading is one allocation.
+// flags, time), the property bytes as the publisher sent them, and the body. The stored value is
+// the same bytes, so that storing is one copy and loading is one allocation.
 //
 //   version 1 | flags 1 | exchange length 1 | routing key length 1 | property length 4 |
 //   published at, ms since the epoch 8 | body length 8 | exchange | routing key | properties | body

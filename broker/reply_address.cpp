@@ -7,10 +7,9 @@ namespace stoat::broker {
 
 std::string reply_queue_name(const ReplyAddress& address) {
   std::string name(kReplyQueueName);
-  for (std::uint64_t part :
-       {std::uint64_t{address.worker.value}, address.connection.value,
-        std::uint64_t{address.channel.number.value},
-        std::uint64_t{address.channel.incarnation.value}, address.secret}) {
+  for (std::uint64_t part : {std::uint64_t{address.worker.value}, address.connection.value,
+                             std::uint64_t{address.channel.number.value},
+                             std::uint64_t{address.channel.incarnation.value}, address.secret}) {
     std::array<char, 16> digits;
     const auto end = std::to_chars(digits.begin(), digits.end(), part, 16).ptr;
     name.push_back('.');

@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "broker/admin/door.hpp"
 #include "broker/alarms.hpp"
 #include "broker/control.hpp"
 #include "broker/definitions.hpp"
@@ -64,6 +65,7 @@ struct Server::Impl {
   std::function<void(const std::string&)> on_fatal;
   SystemClock clock;
   std::unique_ptr<store::Store> store;
+  std::unique_ptr<admin::Door> door;  // before the workers, since it has to outlive them
   std::vector<std::unique_ptr<Worker>> workers;
   std::unique_ptr<Control> control;
   std::unique_ptr<Alarms> alarms;
@@ -101,6 +103,8 @@ void Server::Impl::start() {
   // Binds before anything runs: a port that is taken leaves nothing behind.
   listener = std::make_unique<Listener>(worker_list(), config.bind, config.amqp_port,
                                         config.max_connections, [this] { alarms->wake(); });
+  door = std::make_unique<admin::Door>(worker_list(), config.bind, config.admin_port,
+                                       listener->port(), [this] { alarms->wake(); });
   for (const auto& worker : workers) worker->start();
   running = true;
   const auto wait_for = [this](asio::awaitable<void> operation) {
@@ -116,7 +120,12 @@ void Server::Impl::start() {
   }
   alarms->start();
   listener->start();
+  door->start();
   log::info("listening for AMQP on " + config.bind + ":" + std::to_string(listener->port()));
+  const std::string host =
+      config.bind.find(':') == std::string::npos ? config.bind : "[" + config.bind + "]";
+  const std::string address = host + ":" + std::to_string(door->port());
+  log::info("admin endpoint on http://" + address + "/ (WebSocket at ws://" + address + "/ws)");
 }
 
 bool Server::Impl::wait_for_connections(std::chrono::steady_clock::duration limit) {
@@ -134,6 +143,7 @@ void Server::Impl::stop() {
   if (!running) return;
   running = false;
   listener->stop();
+  door->stop();
   alarms->stop();
   for (const auto& worker : workers) {
     ask(*worker, [&] { worker->close_all(kShutdownText); });
@@ -146,9 +156,14 @@ void Server::Impl::stop() {
   }
   std::vector<store::QueueNumbers> numbers;
   for (const auto& worker : workers) {
-    std::promise<void> drained;
-    worker->post([&] { worker->home().drain([&] { drained.set_value(); }); });
-    drained.get_future().wait_for(kStopTimeout);
+    // Shared: it may come after the wait for it was given up.
+    auto drained = std::make_shared<std::promise<void>>();
+    auto future = drained->get_future();
+    worker->post(
+        [&home = worker->home(), drained] { home.drain([drained] { drained->set_value(); }); });
+    if (future.wait_for(kStopTimeout) != std::future_status::ready) {
+      log::error("the store did not take everything in time; it will recover at the next start");
+    }
     const auto exact = ask(*worker, [&] { return worker->home().exact_numbers(); });
     numbers.insert(numbers.end(), exact.begin(), exact.end());
   }
@@ -181,7 +196,7 @@ std::uint16_t Server::amqp_port() const {
 }
 
 std::uint16_t Server::admin_port() const {
-  return 0;
+  return impl_->door ? impl_->door->port() : 0;
 }
 
 }  // namespace stoat::broker

@@ -126,7 +126,8 @@ struct ToConnection {
   std::vector<ConsumerCancelled> cancelled;
   std::vector<LeaseWanted> wanted;
   std::vector<LeaseReturned> returned;
-  // Published bytes that are safe (or were never to be): the publisher may be read that much further.
+  // Published bytes that are safe (or were never to be): the publisher may be read that much
+  // further.
   std::uint64_t taken_bytes = 0;
 
   bool empty() const {

@@ -130,6 +130,12 @@ std::vector<ConnectionStats> Worker::connection_stats() const {
   return all;
 }
 
+std::size_t Worker::channel_count() const {
+  std::size_t count = 0;
+  for (const auto& [id, connection] : connections_) count += connection->channel_count();
+  return count;
+}
+
 void Worker::send_to_home(WorkerIndex home, ConnectionId from, ToHome& batch) {
   if (home == index_) {
     home_->take(from, index_, batch);
@@ -157,6 +163,10 @@ void Worker::deliver(ConnectionId to, WorkerIndex worker, ToConnection& batch) {
 }
 
 void Worker::receive(ConnectionId to, WorkerIndex from_home, ToConnection& batch) {
+  if (to == kInternalConnection) {
+    if (internal_sink_) internal_sink_(batch);
+    return;
+  }
   const auto it = connections_.find(to);
   if (it == connections_.end()) return bounce(from_home, to, batch);
   it->second->take(from_home, batch);

@@ -30,6 +30,10 @@ namespace asio = boost::asio;
 class Connection;
 class Control;
 
+// What publishes under it is no client's connection; clients are numbered from 1. Of one worker
+// only, since a home answers a connection where it met it first.
+inline constexpr ConnectionId kInternalConnection{0};
+
 // Where a direct reply goes: the requester's channel, named by the routing key that its request
 // carried as reply-to.
 struct ReplyAddress {
@@ -111,6 +115,11 @@ class Worker {
   // Sockets of whoever is still there are closed without a word.
   void drop_all();
   std::vector<ConnectionStats> connection_stats() const;
+  std::size_t channel_count() const;
+  // Takes what homes answer to kInternalConnection.
+  void set_internal_sink(std::function<void(const ToConnection&)> sink) {
+    internal_sink_ = std::move(sink);
+  }
 
   // Hands a batch to a home, this worker's own or another's; takes the contents.
   void send_to_home(WorkerIndex home, ConnectionId from, ToHome& batch);
@@ -153,6 +162,7 @@ class Worker {
   std::vector<char> read_buffer_;
   IdMap<ConnectionId, std::shared_ptr<Connection>> connections_;
   std::atomic<std::size_t> connection_count_{0};
+  std::function<void(const ToConnection&)> internal_sink_;
   std::vector<std::shared_ptr<Connection>> dirty_;
   std::vector<std::shared_ptr<Connection>> flushing_;
   bool in_turn_ = false;
