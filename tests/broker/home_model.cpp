@@ -23,9 +23,10 @@ HomeModel::Message& HomeModel::add(std::uint64_t queue, const std::string& body,
 
 void HomeModel::settle(Message& message, SettleKind kind) {
   EXPECT_EQ(message.state, State::unacked) << message.queue << ':' << message.sequence;
-  const bool back = kind == SettleKind::requeue || kind == SettleKind::undelivered;
-  message.state = back ? State::ready : State::over;
-  if (kind == SettleKind::requeue) message.redelivered = true;
+  const bool over =
+      kind == SettleKind::ack || kind == SettleKind::sent || kind == SettleKind::reject;
+  message.state = over ? State::over : State::ready;
+  if (!over && kind != SettleKind::undelivered) message.redelivered = true;
   message.transaction.reset();
   const auto consumer = consumers.find(message.consumer);
   if (consumer != consumers.end()) --consumer->second.unacked;

@@ -332,7 +332,8 @@ class Simulation {
     const std::uint64_t count = 1 + below(held.size() - first);
     const std::uint64_t dice = below(100);
     const SettleKind kind = dice < 75   ? SettleKind::ack
-                            : dice < 90 ? SettleKind::requeue
+                            : dice < 85 ? SettleKind::requeue
+                            : dice < 92 ? SettleKind::redeliver
                                         : SettleKind::reject;
     broker::ToHome batch;
     for (std::uint64_t i = first; i < first + count; ++i) {
