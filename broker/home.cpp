@@ -133,8 +133,8 @@ Home::TxId Home::prepare(ConnectionId, TxWork work, store::Batch& batch) {
   for (TxPublish& publish : work.publishes) {
     Queue* queue = impl_->find(publish.queue);
     if (queue == nullptr) continue;
-    transaction.publishes.emplace_back(publish.queue,
-                                       queue->prepare_publish(std::move(publish.message), batch));
+    const Sequence sequence = queue->prepare_publish(publish.message, batch);
+    transaction.publishes.push_back({publish.queue, sequence, std::move(publish.message)});
   }
   // What this batch builds on goes to the store before it: the puts of messages that it settles,
   // and the numbers that cover its sequences.
@@ -149,8 +149,8 @@ void Home::release(TxId id) {
   STOAT_ASSERT(found != impl_->transactions.end(), id);
   const Impl::Transaction transaction = std::move(found->second);
   impl_->transactions.erase(found);
-  for (const auto& [queue_id, sequence] : transaction.publishes) {
-    if (Queue* queue = impl_->find(queue_id)) queue->release_publish(sequence);
+  for (const auto& prepared : transaction.publishes) {
+    if (Queue* queue = impl_->find(prepared.queue)) queue->release_publish(prepared.sequence);
   }
   for (const Settle& settle : transaction.settles) {
     if (Queue* queue = impl_->find(settle.queue)) queue->release_settle(settle);

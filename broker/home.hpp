@@ -172,7 +172,7 @@ class Home {
   // --- transactions: prepare at every home, one store batch, then release at every home ---
   using TxId = std::uint64_t;
   // Messages take their sequences and are held back; settles are held to be final. What must be
-  // durable is appended to `batch`. Returned sizes keep the bytes alive until release.
+  // durable is appended to `batch`; the home keeps its bytes alive until release.
   TxId prepare(ConnectionId connection, TxWork work, store::Batch& batch);
   // After the batch's completion: the messages become ready, the settles take effect.
   void release(TxId id);

@@ -20,7 +20,12 @@ namespace stoat::broker {
 // Owner: Home. Thread: its worker's, but for the lambdas that the store calls, which only post.
 struct Home::Impl {
   struct Transaction {
-    std::vector<std::pair<QueueId, Sequence>> publishes;
+    struct Prepared {
+      QueueId queue;
+      Sequence sequence;
+      MessagePtr message;  // its bytes are the batch's, even if the queue goes
+    };
+    std::vector<Prepared> publishes;
     std::vector<Settle> settles;
   };
   // Outlives the home in what the store still holds, so that a late completion finds nobody.

@@ -69,6 +69,9 @@ class Queue::SettledRun {
   std::uint64_t bytes_ = 0;
 };
 
+// Ten thousand of them may stand idle.
+static_assert(sizeof(Queue) <= 1024);
+
 Queue::Queue(const QueueSpec& spec, QueueContext& context)
     : context_(context),
       id_(spec.id),

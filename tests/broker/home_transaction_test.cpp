@@ -143,6 +143,17 @@ TEST_F(HomeTransactionTest, QueuesThatAreGoneAreLeftOut) {
   EXPECT_FALSE(driver.home->counts(QueueId(1)).exists);
 }
 
+// The batch's bytes are the home's to keep, not the queue's.
+TEST_F(HomeTransactionTest, BytesOutliveAQueueThatIsDeletedMeanwhile) {
+  driver.make_queue(1);
+  const auto id = prepare({{publish(1, "a")}, {}});
+  const store::Put put = driver.store.front().puts.at(0);
+  driver.home->delete_queue(QueueId(1), false, false);
+  EXPECT_EQ(Message::from_stored(put.bytes)->body(), "a");
+  driver.settle_down();
+  release(id);
+}
+
 TEST_F(HomeTransactionTest, LongTransactionsPageLikeAnythingElse) {
   HomeLimits limits;
   limits.max_queue_window_bytes = limits.home_window_bytes = 1000;
