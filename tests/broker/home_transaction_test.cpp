@@ -147,6 +147,7 @@ TEST_F(HomeTransactionTest, QueuesThatAreGoneAreLeftOut) {
 TEST_F(HomeTransactionTest, BytesOutliveAQueueThatIsDeletedMeanwhile) {
   driver.make_queue(1);
   const auto id = prepare({{publish(1, "a")}, {}});
+  driver.store.complete_batch();  // the numbers that cover its sequence
   const store::Put put = driver.store.front().puts.at(0);
   driver.home->delete_queue(QueueId(1), false, false);
   EXPECT_EQ(Message::from_stored(put.bytes)->body(), "a");
