@@ -178,19 +178,20 @@ asio::awaitable<void> Connection::serve() {
     const std::string_view input = co_await read();
     if (input.empty()) co_return;
     co_await handle_input(input);
-    if (held_back()) co_await wait_for_room();
   }
 }
 
 asio::awaitable<std::string_view> Connection::read() {
   for (;;) {
-    if (socket_gone_) co_return std::string_view{};
+    if (phase_ == Phase::running && held_back()) co_await wait_for_room();
+    if (socket_gone_ || (error_ && phase_ != Phase::closing)) co_return std::string_view{};
     reading_ = true;
     auto [wait_error] = co_await socket_.async_wait(tcp::socket::wait_read, kAwait);
     reading_ = false;
     if (wait_error || socket_gone_ || (error_ && phase_ != Phase::closing)) {
       co_return std::string_view{};
     }
+    if (phase_ == Phase::running && held_back()) continue;  // an alarm came while it waited
     boost::system::error_code error;
     const auto buffer = worker_.read_buffer();
     const std::size_t count = socket_.read_some(asio::buffer(buffer.data(), buffer.size()), error);

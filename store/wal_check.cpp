@@ -61,8 +61,9 @@ class Judge {
       if (!stop_) stop_ = WalDamage{path_, item.offset};
       return std::nullopt;
     }
+    // RocksDB's own entries, which it may begin a file with, prove nothing.
+    if (!item.mark) return std::nullopt;
     const bool first = std::exchange(nothing_whole_yet_, false);
-    if (!item.mark) return std::nullopt;  // proves nothing
     const GroupMark& mark = *item.mark;
     const bool follows = last_ && mark.epoch == last_->epoch && mark.group == last_->group + 1;
     if (follows && !stop_) {

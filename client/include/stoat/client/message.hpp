@@ -45,8 +45,7 @@ struct PublishResult {
 };
 
 // A message as it came from a queue, with what is needed to settle it.
-class Delivery {
- public:
+struct Delivery {
   std::string exchange;
   std::string routing_key;
   std::string body;
