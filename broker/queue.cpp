@@ -291,7 +291,7 @@ MessagePtr Queue::hold(Sequence sequence, HeldMessage& message) {
     message.put = context_.persister.put(stream(), sequence, message.body, true, Persister::kNobody,
                                          Persister::kNoConfirm);
   }
- 
+  share_.release(cost);
   return std::move(message.body);
 }
 
