@@ -1,6 +1,7 @@
 #include "client/channel_machine.hpp"
 
 #include <algorithm>
+#include <type_traits>
 #include <utility>
 
 #include "client/send_method.hpp"
@@ -23,6 +24,15 @@ Method decoded(std::string_view payload) {
     throw wire::ConnectionError(ConnectionErrorCode::syntax_error, "malformed arguments",
                                 Method::kId);
   return std::move(*method);
+}
+
+// The consumer tag by which the reply to this method is known; empty: it comes in its turn.
+template <class Method>
+std::string reply_tag(const Method& method) {
+  if constexpr (std::is_same_v<Method, basic::Consume> || std::is_same_v<Method, basic::Cancel>)
+    return method.consumer_tag.str();
+  else
+    return {};
 }
 
 }  // namespace
@@ -51,7 +61,8 @@ void ChannelMachine::call(const Method& method, Completion<T> done, Convert conv
     return done(Error(ErrorKind::limit_reached, "too many methods wait for a reply"));
   if (auto error = send_method(context_, number_, method)) return done(*error);
   rpcs_.push(
-      Reply::kId, {}, context_.deadline_after(context_.options.rpc_timeout),
+      RpcQueue::Expected{Reply::kId, {}, reply_tag(method)},
+      context_.deadline_after(context_.options.rpc_timeout),
       [done = std::move(done), convert](Result<std::string_view> payload) mutable {
         if (payload.has_error()) return done(payload.error());
         const auto reply = wire::decode_method<Reply>(*payload);
@@ -214,7 +225,7 @@ void ChannelMachine::get(const std::string& queue, GetOptions options,
           send_method(context_, number_, basic::Get{.queue = queue, .no_ack = options.no_ack}))
     return done(*error);
   rpcs_.push(
-      basic::GetOk::kId, basic::GetEmpty::kId,
+      {basic::GetOk::kId, basic::GetEmpty::kId},
       context_.deadline_after(context_.options.rpc_timeout),
       [this, done = std::move(done)](Result<std::string_view> payload) mutable {
         if (payload.has_error()) return done(payload.error());
@@ -249,7 +260,7 @@ void ChannelMachine::reject(std::uint64_t delivery_tag, bool requeue) {
 void ChannelMachine::open(Completion<void> done) {
   send_method(context_, number_, wire::channel::Open{});
   rpcs_.push(
-      wire::channel::OpenOk::kId, {}, context_.deadline_after(context_.options.rpc_timeout),
+      {wire::channel::OpenOk::kId}, context_.deadline_after(context_.options.rpc_timeout),
       [this, done = std::move(done)](Result<std::string_view> payload) mutable {
         if (payload.has_error()) {
           released_ = true;  // nobody gets a handle to it
@@ -351,6 +362,10 @@ void ChannelMachine::on_method(std::string_view payload) {
   if (*id == basic::Cancel::kId) return on_cancel(payload);
   if (*id == wire::channel::Flow::kId) return on_flow(payload);
   if (*id == basic::GetOk::kId) return on_get_ok(payload);
+  if (*id == basic::ConsumeOk::kId)
+    return rpcs_.on_reply(*id, payload, decoded<basic::ConsumeOk>(payload).consumer_tag);
+  if (*id == basic::CancelOk::kId)
+    return rpcs_.on_reply(*id, payload, decoded<basic::CancelOk>(payload).consumer_tag);
   // After both sides closed at once, the broker may answer our close when the number is in use
   // again.
   if (*id == wire::channel::CloseOk::kId) return;

@@ -25,10 +25,10 @@ namespace stoat::client {
 //
 // Owner: ConnectionMachine, from channel.open until the channel has ended and nobody holds it.
 // Thread: its owner's.
-// Invariants: methods go out in call order and replies are matched in that order; every completion
-// is called exactly once, at the latest when the channel ends (and never by the destructor). A
-// publish that waits for room is overtaken by later methods.
-// Throws wire::ConnectionError and wire::ChannelError when the peer breaks the protocol.
+// Invariants: methods go out in call order and do not wait for each other's replies; every
+// completion is called exactly once, at the latest when the channel ends (and never by the
+// destructor). A publish that waits for room is overtaken by later methods. Throws
+// wire::ConnectionError and wire::ChannelError when the peer breaks the protocol.
 class ChannelMachine {
  public:
   ChannelMachine(MachineContext& context, ChannelNumber number, ChannelIncarnation incarnation);

@@ -66,8 +66,8 @@ std::optional<Error> Publisher::select_confirms() {
   if (auto error = send_method(context_, channel_, wire::confirm::Select{})) return error;
   // Nobody waits for select-ok by itself: publishes follow at once, and end with the channel if
   // the broker refuses.
-  rpcs_.push(wire::confirm::SelectOk::kId, {},
-             context_.deadline_after(context_.options.rpc_timeout), [](const auto&) {});
+  rpcs_.push({wire::confirm::SelectOk::kId}, context_.deadline_after(context_.options.rpc_timeout),
+             [](const auto&) {});
   confirms_selected_ = true;
   return std::nullopt;
 }

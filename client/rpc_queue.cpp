@@ -7,22 +7,38 @@
 
 namespace stoat::client {
 
-void RpcQueue::push(wire::MethodId reply, wire::MethodId other_reply, SteadyTime deadline,
-                    Done done, Late late) {
+void RpcQueue::push(Expected expected, SteadyTime deadline, Done done, Late late) {
   STOAT_ASSERT(!full());
-  pending_.push_back({reply, other_reply, deadline, std::move(done), std::move(late)});
+  pending_.push_back({std::move(expected), deadline, std::move(done), std::move(late)});
 }
 
-bool RpcQueue::expects(wire::MethodId id) const {
-  return !pending_.empty() && (pending_.front().reply == id || pending_.front().other_reply == id);
+std::deque<RpcQueue::Pending>::iterator RpcQueue::find(wire::MethodId id,
+                                                       std::string_view consumer_tag) {
+  const auto answers = [id](const Expected& expected) {
+    return expected.reply == id || expected.other_reply == id;
+  };
+  if (!consumer_tag.empty())
+    return std::find_if(pending_.begin(), pending_.end(), [&](const Pending& pending) {
+      return pending.expected.consumer_tag == consumer_tag && answers(pending.expected);
+    });
+  const auto next = std::find_if(pending_.begin(), pending_.end(), [](const Pending& pending) {
+    return pending.expected.consumer_tag.empty();
+  });
+  return next != pending_.end() && answers(next->expected) ? next : pending_.end();
 }
 
-void RpcQueue::on_reply(wire::MethodId id, std::string_view payload) {
-  if (!expects(id))
+bool RpcQueue::expects(wire::MethodId id) {
+  return find(id, {}) != pending_.end();
+}
+
+void RpcQueue::on_reply(wire::MethodId id, std::string_view payload,
+                        std::string_view consumer_tag) {
+  const auto found = find(id, consumer_tag);
+  if (found == pending_.end())
     throw wire::ConnectionError(wire::ConnectionErrorCode::command_invalid,
                                 "a reply that nothing was asked for", id);
-  Pending pending = std::move(pending_.front());
-  pending_.pop_front();
+  Pending pending = std::move(*found);
+  pending_.erase(found);
   if (pending.done)
     pending.done(payload);
   else if (pending.late)

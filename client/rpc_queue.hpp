@@ -1,6 +1,7 @@
 #pragma once
 
 #include <deque>
+#include <string>
 #include <string_view>
 
 #include "base/clock.hpp"
@@ -9,9 +10,11 @@
 
 namespace stoat::client {
 
-// The methods of one channel that wait for their reply, in the order they were sent: a broker
-// replies in that order. One whose time has passed keeps its place until its reply comes, so that
-// the reply is not taken for that of a later one.
+// The methods of one channel that wait for their reply, in the order they were sent. A broker
+// replies in that order, except for consume-ok and cancel-ok: RabbitMQ lets the queue send those,
+// and replies to later methods may overtake them. So these are matched by consumer tag, all others
+// by order. One whose time has passed keeps its place until its reply comes, so that the reply is
+// not taken for that of a later one.
 //
 // Owner: one ChannelMachine. Thread: its owner's.
 // Invariant: a Done is called at most once, and by fail_all() at the latest.
@@ -26,13 +29,18 @@ class RpcQueue {
   using Late = UniqueFunction<void()>;
 
   bool full() const { return pending_.size() >= kMaxPending; }
-  // other_reply: a second method that may answer, as get-empty does. REQUIRES: !full().
-  void push(wire::MethodId reply, wire::MethodId other_reply, SteadyTime deadline, Done done,
-            Late late = {});
-  // Whether the method that is due next waits for this reply.
-  bool expects(wire::MethodId id) const;
-  // Throws wire::ConnectionError unless expects(id).
-  void on_reply(wire::MethodId id, std::string_view payload);
+  struct Expected {
+    wire::MethodId reply;
+    wire::MethodId other_reply = {};  // a second method that may answer, as get-empty does
+    std::string consumer_tag = {};    // of consume-ok and cancel-ok
+  };
+  // REQUIRES: !full().
+  void push(Expected expected, SteadyTime deadline, Done done, Late late = {});
+  // Whether this is the reply that must come next, of those that come in order.
+  bool expects(wire::MethodId id);
+  // consumer_tag: of consume-ok and cancel-ok. Throws wire::ConnectionError when nothing waits for
+  // this reply.
+  void on_reply(wire::MethodId id, std::string_view payload, std::string_view consumer_tag = {});
 
   // Whether anyone waits.
   bool awaited() const;
@@ -42,12 +50,12 @@ class RpcQueue {
 
  private:
   struct Pending {
-    wire::MethodId reply;
-    wire::MethodId other_reply;
+    Expected expected;
     SteadyTime deadline;
     Done done;  // empty: its time has passed
     Late late;
   };
+  std::deque<Pending>::iterator find(wire::MethodId id, std::string_view consumer_tag);
   std::deque<Pending> pending_;
 };
 

@@ -121,6 +121,32 @@ TEST_F(ChannelTest, MatchesRepliesInOrderAndSwallowsALateOne) {
   EXPECT_EQ(first.calls(), 1);
 }
 
+// As RabbitMQ does, where the queue sends consume-ok and cancel-ok by itself.
+TEST_F(ChannelTest, ConsumeOkAndCancelOkMayBeOvertaken) {
+  Answer<ChannelMachine::Subscription> one, two;
+  Answer<void> qos, cancelled;
+  ch->consume("q", "one", {}, {}, one.completion());
+  ch->consume("q", "two", {}, {}, two.completion());
+  ch->qos(1, false, qos.completion());
+  talk.send(1, basic::QosOk{});
+  EXPECT_TRUE(qos.succeeded());
+  EXPECT_TRUE(one.pending() && two.pending());
+  talk.send(1, basic::ConsumeOk{"two"});
+  talk.send(1, basic::ConsumeOk{"one"});
+  EXPECT_EQ(one.value().consumer_tag, "one");
+  EXPECT_EQ(two.value().consumer_tag, "two");
+  Answer<std::uint32_t> purged;
+  ch->cancel(one.value().consumer, cancelled.completion());
+  ch->purge_queue("q", purged.completion());
+  talk.send(1, queue::PurgeOk{3});
+  EXPECT_TRUE(cancelled.pending());
+  EXPECT_EQ(purged.value(), 3u);
+  talk.send(1, basic::CancelOk{"one"});
+  EXPECT_TRUE(cancelled.succeeded());
+  talk.send(1, basic::CancelOk{"two"});
+  EXPECT_TRUE(talk.machine.finished()) << "nobody asked for that";
+}
+
 TEST_F(ChannelTest, RefusesArgumentsThatCannotBeSent) {
   Answer<void> long_name, not_utf8, deep, long_key;
   Answer<QueueInfo> too_large;

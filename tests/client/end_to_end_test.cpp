@@ -110,7 +110,7 @@ TEST_F(EndToEnd, ChannelErrorsCarryCodeAndTextAndTheConnectionGoesOn) {
   EXPECT_EQ(error_of([&] { channel.qos(1); })->reply_code(), 404);
 
   auto other = connection.open_channel();
-  const std::string queue = other.declare_queue("", {.exclusive = true}).name;
+  const std::string queue = other.declare_queue("e2e.own", {.exclusive = true}).name;
   const auto inequivalent = error_of([&] {
     other.declare_queue(queue, {.exclusive = true}, {{"x-max-length", 5}});
   });
