@@ -4,6 +4,8 @@
 #include <boost/asio/detached.hpp>
 #include <boost/asio/post.hpp>
 
+#include <stdexcept>
+
 #include "broker/log.hpp"
 
 namespace stoat::broker {
@@ -25,10 +27,15 @@ Listener::Listener(std::vector<Worker*> workers, const std::string& address, std
       max_connections_(max_connections),
       on_connection_(std::move(on_connection)) {
   const tcp::endpoint endpoint(asio::ip::make_address(address), port);
-  acceptor_.open(endpoint.protocol());
-  acceptor_.set_option(tcp::acceptor::reuse_address(true));
-  acceptor_.bind(endpoint);
-  acceptor_.listen(asio::socket_base::max_listen_connections);
+  boost::system::error_code error;
+  acceptor_.open(endpoint.protocol(), error);
+  if (!error) acceptor_.set_option(tcp::acceptor::reuse_address(true), error);
+  if (!error) acceptor_.bind(endpoint, error);
+  if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
+  if (error) {
+    throw std::runtime_error("cannot listen on " + address + ":" + std::to_string(port) + ": " +
+                             error.message());
+  }
   port_ = acceptor_.local_endpoint().port();
 }
 

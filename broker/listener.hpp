@@ -16,7 +16,7 @@ namespace stoat::broker {
 // Owner: Server. Thread: worker 0's; the constructor and port() from any.
 class Listener {
  public:
-  // Binds and listens. Throws boost::system::system_error.
+  // Binds and listens. Throws std::runtime_error that names the address and what is wrong with it.
   Listener(std::vector<Worker*> workers, const std::string& address, std::uint16_t port,
            std::uint32_t max_connections, std::function<void()> on_connection);
 

@@ -26,7 +26,7 @@ class Server {
   void on_fatal(std::function<void(const std::string&)> handler);
 
   // Recovers, starts the workers, listens. Returns when clients can connect. Throws what the
-  // constructor throws, and std::system_error when an address cannot be bound.
+  // constructor throws, and std::runtime_error when an address cannot be bound.
   void start();
   // Listeners close, clients get 320 CONNECTION_FORCED, everything taken is flushed, the folder is
   // marked clean. Blocking, bounded in time by kStopTimeout per connection. Idempotent.
