@@ -155,6 +155,37 @@ TEST_F(HomeTransactionTest, BytesOutliveAQueueThatIsDeletedMeanwhile) {
   release(id);
 }
 
+// Released messages around purged ones, whose end the store has not seen yet, must not let a read
+// bring those back.
+TEST_F(HomeTransactionTest, PurgedNeighboursStayGone) {
+  HomeLimits limits;
+  limits.max_queue_window_bytes = limits.min_queue_window_bytes = 200;  // one message
+  HomeDriver small(limits);
+  small.make_queue(1);
+  const auto prepare_here = [&](std::vector<TxPublish> publishes) {
+    store::Batch batch;
+    const auto id = small.home->prepare(ConnectionId(kReader), {std::move(publishes), {}}, batch);
+    small.store.submit(std::move(batch), [](const auto&) {});
+    return id;
+  };
+  const auto before = prepare_here({publish(1, "1"), publish(1, "2")});
+  for (const char* body : {"3", "4", "5"}) small.publish(kPublisher, 1, body);
+  const auto behind = prepare_here({publish(1, "6")});
+  small.settle_down();
+  EXPECT_EQ(small.home->purge(QueueId(1)), 3u);
+  small.turn();  // the purge is in flight
+  small.home->release(before);
+  small.home->release(behind);
+  small.consume(1, small.consumer(kReader, 1));
+  for (int i = 0; i < 20; ++i) {
+    if (small.store.reads_waiting() > 0) small.store.complete_read();
+    small.run_posted();
+    small.turn();
+    if (i == 10) small.settle_down();
+  }
+  EXPECT_EQ(small.bodies(kReader), (Bodies{"1", "2", "6"}));
+}
+
 TEST_F(HomeTransactionTest, LongTransactionsPageLikeAnythingElse) {
   HomeLimits limits;
   limits.max_queue_window_bytes = limits.home_window_bytes = 1000;
