@@ -162,17 +162,21 @@ TEST_F(HomeTransactionTest, PurgedNeighboursStayGone) {
   limits.max_queue_window_bytes = limits.min_queue_window_bytes = 200;  // one message
   HomeDriver small(limits);
   small.make_queue(1);
+  small.consume(1, small.consumer(kReader, 1));
+  small.settle_down();  // the delivered ceiling
+  small.home->cancel(QueueId(1), ConnectionId(kReader), ConsumerId(1));
   const auto prepare_here = [&](std::vector<TxPublish> publishes) {
     store::Batch batch;
     const auto id = small.home->prepare(ConnectionId(kReader), {std::move(publishes), {}}, batch);
     small.store.submit(std::move(batch), [](const auto&) {});
     return id;
   };
+  small.publish(kPublisher, 1, "0");  // fills the window
   const auto before = prepare_here({publish(1, "1"), publish(1, "2")});
   for (const char* body : {"3", "4", "5"}) small.publish(kPublisher, 1, body);
   const auto behind = prepare_here({publish(1, "6")});
   small.settle_down();
-  EXPECT_EQ(small.home->purge(QueueId(1)), 3u);
+  EXPECT_EQ(small.home->purge(QueueId(1)), 4u);
   small.turn();  // the purge is in flight
   small.home->release(before);
   small.home->release(behind);
