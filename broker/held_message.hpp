@@ -1,7 +1,10 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 
+#include "base/assert.hpp"
 #include "broker/message.hpp"
 
 namespace stoat::broker {
@@ -21,5 +24,11 @@ struct HeldMessage {
   bool durable = false;      // survives a restart; otherwise it is at most spilled
   bool redelivered = false;  // on its next delivery
 };
+
+inline std::uint32_t stored_size(const Message& message) {
+  const std::size_t size = message.stored().size();
+  STOAT_ASSERT(size <= std::numeric_limits<std::uint32_t>::max(), size);
+  return static_cast<std::uint32_t>(size);
+}
 
 }  // namespace stoat::broker
