@@ -105,8 +105,7 @@ void MessageBuilder::start(std::string_view exchange, std::string_view routing_k
   store_big(to + kBodyLengthAt, body_size);
   to += Message::kFixedBytes;
   for (std::string_view part : {exchange, routing_key, properties}) {
-    std::memcpy(to, part.data(), part.size());
-    to += part.size();
+    to = std::copy(part.begin(), part.end(), to);
   }
   block_->size_ = before_body;
   body_size_ = body_size;
@@ -120,7 +119,7 @@ void MessageBuilder::append(std::string_view bytes) {
     const auto whole = static_cast<std::size_t>(block_->size_ + body_left_);
     block_ = Message::grow(block_, std::min(whole, std::max(needed, block_->capacity_ * 2)));
   }
-  std::memcpy(block_->data() + block_->size_, bytes.data(), bytes.size());
+  std::copy(bytes.begin(), bytes.end(), block_->data() + block_->size_);
   block_->size_ = needed;
   body_left_ -= bytes.size();
 }

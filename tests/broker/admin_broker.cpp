@@ -60,6 +60,7 @@ AdminBroker::~AdminBroker() {
   operations_.stop();
   for (Worker* worker : worker_list_) worker->stop();
   for (Worker* worker : worker_list_) worker->join();
+  store_->close({});  // its last completions still post to the workers
 }
 
 void AdminBroker::import(Definitions definitions) {
