@@ -26,13 +26,12 @@ class FailureLatch {
   bool closed() const { return closed_.load(std::memory_order_acquire); }
 
   void close(std::string text) {
-    {
-      std::lock_guard lock(mutex_);
-      if (closed_) return;
-      error_.text = std::move(text);
-      closed_.store(true, std::memory_order_release);
-    }
+    std::lock_guard lock(mutex_);
+    if (closed_) return;
+    error_.text = std::move(text);
+    // First told, then seen: whoever gets the error can rely on on_failure having run.
     if (on_failure_) on_failure_(error_);
+    closed_.store(true, std::memory_order_release);
   }
 
   // The error every completion gets; nullopt while open.

@@ -1,6 +1,6 @@
-#include <atomic>
 #include <future>
 #include <memory>
+#include <mutex>
 #include <optional>
 
 #include "base/assert.hpp"
@@ -28,7 +28,11 @@ class Listener final : public rocksdb::EventListener {
  public:
   explicit Listener(FailureLatch& latch) : latch_(latch) {}
 
-  void set_reclaimer(Reclaimer* reclaimer) { reclaimer_ = reclaimer; }
+  // After this call nobody is in the former one any more.
+  void set_reclaimer(Reclaimer* reclaimer) {
+    std::lock_guard lock(mutex_);
+    reclaimer_ = reclaimer;
+  }
 
   void OnFlushCompleted(rocksdb::DB*, const rocksdb::FlushJobInfo&) override { tables_written(); }
   void OnCompactionCompleted(rocksdb::DB*, const rocksdb::CompactionJobInfo&) override {
@@ -44,11 +48,13 @@ class Listener final : public rocksdb::EventListener {
 
  private:
   void tables_written() {
-    if (Reclaimer* reclaimer = reclaimer_) reclaimer->tables_written();
+    std::lock_guard lock(mutex_);
+    if (reclaimer_) reclaimer_->tables_written();
   }
 
   FailureLatch& latch_;
-  std::atomic<Reclaimer*> reclaimer_ = nullptr;
+  std::mutex mutex_;  // guards reclaimer_, also while it is called
+  Reclaimer* reclaimer_ = nullptr;
 };
 
 // The durable engine: puts its parts together and hands each call to the one it is for.

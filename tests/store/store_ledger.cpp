@@ -27,13 +27,10 @@ std::string StoreLedger::bytes_of(StreamId id, std::uint64_t sequence) {
 }
 
 void StoreLedger::work(Store& store, int steps) {
-  while (streams_.size() < kQueues && !failed_) add_queue(store);
+  while (streams_.size() < kQueues && !has_failed()) add_queue(store);
   for (auto& stream : streams_) reserve(store, *stream);
   for (int step = 0; step < steps; ++step) {
-    {
-      std::lock_guard lock(mutex_);
-      if (failed_) return;
-    }
+    if (has_failed()) return;
     const std::uint64_t what = random_() % 100;
     if (what < 50) {
       put_some(store);
@@ -51,6 +48,11 @@ void StoreLedger::work(Store& store, int steps) {
   }
   // Whatever is still under way is decided when this has an answer.
   commit(store, Batch{});
+}
+
+bool StoreLedger::has_failed() const {
+  std::lock_guard lock(mutex_);
+  return failed_;
 }
 
 void StoreLedger::submit(Store& store, Batch batch, bool wait, std::function<void()> promised) {
@@ -75,6 +77,7 @@ void StoreLedger::submit(Store& store, Batch batch, bool wait, std::function<voi
 }
 
 StoreLedger::Stream* StoreLedger::any_stream() {
+  std::lock_guard lock(mutex_);
   if (streams_.empty()) return nullptr;
   Stream* stream = streams_[random_() % streams_.size()].get();
   return stream->deleted == Known::no ? stream : nullptr;
@@ -98,7 +101,10 @@ void StoreLedger::add_queue(Store& store) {
 }
 
 void StoreLedger::reserve(Store& store, Stream& stream) {
-  if (stream.deleted != Known::no) return;
+  {
+    std::lock_guard lock(mutex_);
+    if (stream.deleted != Known::no) return;
+  }
   Batch batch;
   const std::uint64_t reserved = stream.next + kReserved;
   const std::uint64_t ceiling = stream.next + kReserved / 2;
@@ -178,10 +184,11 @@ void StoreLedger::move_one(Store& store) {
   const std::size_t index = random_() % streams_.size();
   Stream& from = *streams_[index];
   Stream* to = any_stream();
-  if (!to || to == &from || from.deleted != Known::no || to->next + 1 >= to->reserved) return;
+  if (!to || to == &from || to->next + 1 >= to->reserved) return;
   std::uint64_t sequence = 0;
   {
     std::lock_guard lock(mutex_);
+    if (from.deleted != Known::no) return;
     for (auto& [number, message] : from.messages) {
       if (message.settled != Known::no || message.put != Known::promised) continue;
       message.settled = Known::submitted;
@@ -225,7 +232,10 @@ void StoreLedger::change_topology(Store& store) {
 void StoreLedger::delete_queue(Store& store) {
   Stream* stream = any_stream();
   if (!stream) return;
-  stream->deleted = Known::submitted;
+  {
+    std::lock_guard lock(mutex_);
+    stream->deleted = Known::submitted;
+  }
   store.save_topology(deleted(stream->id.queue), [this, stream](const auto& error) {
     std::lock_guard lock(mutex_);
     if (error) {

@@ -52,6 +52,7 @@ class StoreLedger {
     Known deleted = Known::no;
   };
 
+  bool has_failed() const;
   void add_queue(Store& store);
   void reserve(Store& store, Stream& stream);
   void put_some(Store& store);
