@@ -13,6 +13,13 @@ namespace {
 // Tests provoke what a broker logs; only its own troubles are worth reading there.
 constexpr const char* kLogLevel = "error";
 
+// One, or as many as STOAT_TEST_WORKERS says: with one, queues and connections share a thread and
+// call each other plainly; with two, they meet through mailboxes.
+std::uint32_t workers() {
+  const char* text = std::getenv("STOAT_TEST_WORKERS");
+  return text == nullptr ? 1 : static_cast<std::uint32_t>(std::stoul(text));
+}
+
 }  // namespace
 
 std::optional<std::uint16_t> external_port() {
@@ -40,7 +47,7 @@ void TestBroker::start() {
   config.amqp_port = 0;
   config.admin_port = 0;
   config.data_dir = folder_.path() / "data";
-  config.workers = 2;  // queues and connections on different threads, whatever the default is
+  config.workers = workers();
   config.log_level = kLogLevel;
   config.disk_alarm_free_mb = 0;  // the machine's disk is not what is tested
   if (adjust_) adjust_(config);

@@ -221,6 +221,30 @@ TEST_F(Consumers, GetTellsHowManyAreLeft) {
   EXPECT_FALSE(client_->get(1, q_));
 }
 
+TEST_F(Consumers, GetOfAPersistentMessageWaitsForNothingElse) {
+  // On an otherwise idle broker: no timer or traffic of others may be what brings the answer, so
+  // the limit is below a closing connection's time-out.
+  constexpr milliseconds kLimit{1500};
+  for (int round = 0; round < 3; ++round) {
+    const std::string q = queue("durable." + std::to_string(round));
+    WireClient client = connect();
+    client.declare_queue(1, q, {}, true);
+    WireClient publisher = connect();
+    publisher.confirm_select(1);
+    Properties persistent;
+    persistent.delivery_mode = 2;
+    for (int i = 0; i < 10; ++i) publisher.publish(1, "", q, std::to_string(i), persistent);
+    publisher.collect_confirms(1, 10);
+    publisher.close();
+    for (int i = 0; i < 10; ++i) {
+      client.send(1, basic::Get{0, q, false});
+      const auto got = client.expect_content<basic::GetOk>(1, kLimit);
+      ASSERT_EQ(got.body, std::to_string(i));
+    }
+    client.close();
+  }
+}
+
 TEST_F(Consumers, GetWorksBesideAConsumerAndOutsidePrefetch) {
   client_->qos(1, 1);
   client_->consume(1, q_, "tag");
