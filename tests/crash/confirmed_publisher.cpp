@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <set>
 
 namespace stoat::test {
@@ -62,6 +63,11 @@ void ConfirmedPublisher::run(std::uint16_t port, std::uint64_t count, const Size
   }
   std::sort(confirmed_.begin(), confirmed_.end());
   client.close();
+}
+
+int crash_rounds(int usual) {
+  const char* text = std::getenv("STOAT_CRASH_ROUNDS");
+  return text != nullptr ? std::atoi(text) : usual;
 }
 
 std::vector<Delivery> take_all(WireClient& client, std::string_view queue) {

@@ -46,6 +46,10 @@ class ConfirmedPublisher {
   std::vector<std::uint64_t> confirmed_;
 };
 
+// How often a test kills the broker: `usual`, or what STOAT_CRASH_ROUNDS says; the tests labelled
+// long set it.
+int crash_rounds(int usual);
+
 // All messages of a queue in order, taken with no_ack; the queue is empty then.
 std::vector<Delivery> take_all(WireClient& client, std::string_view queue);
 std::vector<std::uint64_t> ids_of(const std::vector<Delivery>& messages);

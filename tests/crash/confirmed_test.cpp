@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <random>
 #include <thread>
 
@@ -15,12 +14,6 @@ namespace {
 
 using namespace wire;           // NOLINT: tests are all AMQP names
 using namespace std::literals;  // NOLINT
-
-// The long run has more of everything; see the crash_long tests of ctest.
-int rounds(int usual) {
-  const char* text = std::getenv("STOAT_CRASH_ROUNDS");
-  return text != nullptr ? std::atoi(text) : usual;
-}
 
 void expect_ascending_and_complete(const std::vector<std::uint64_t>& ids,
                                    const std::vector<std::uint64_t>& confirmed) {
@@ -63,7 +56,7 @@ TEST(Confirmed, AtARandomMomentInEveryQueue) {
   }
   std::minstd_rand random(20260101);
   std::uint64_t first = 0;
-  for (int round = 0; round < rounds(20); ++round) {
+  for (int round = 0; round < crash_rounds(20); ++round) {
     SCOPED_TRACE("round " + std::to_string(round));
     ConfirmedPublisher publisher({"x", ""}, first);
     // Mostly small ones, and one of a mebibyte now and then.
@@ -99,7 +92,7 @@ TEST(Confirmed, TransactionsAreInAllTheirQueuesOrInNone) {
     for (const char* q : {"a", "b", "c"}) client.declare_queue(1, q, {}, true);
   }
   std::minstd_rand random(4711);
-  for (int round = 0; round < rounds(8); ++round) {
+  for (int round = 0; round < crash_rounds(8); ++round) {
     SCOPED_TRACE("round " + std::to_string(round));
     std::uint64_t committed = 0;
     std::thread thread([&, port = broker.port()] {

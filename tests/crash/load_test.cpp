@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <map>
 #include <mutex>
 #include <random>
@@ -20,11 +19,6 @@ using namespace wire;  // NOLINT: tests are all AMQP names
 
 constexpr int kQueues = 2;
 constexpr std::uint64_t kIdsPerProducer = 1'000'000'000;
-
-int rounds(int usual) {
-  const char* text = std::getenv("STOAT_CRASH_ROUNDS");
-  return text != nullptr ? std::atoi(text) : usual;
-}
 
 std::string queue_name(int index) {
   return "load." + std::to_string(index);
@@ -101,7 +95,7 @@ TEST(UnderLoad, NothingConfirmedIsLostAndNothingComesAgainUnmarked) {
                             static_cast<std::uint64_t>(i) * kIdsPerProducer);
 
   std::minstd_rand random(815);
-  for (int round = 0; round < rounds(6); ++round) {
+  for (int round = 0; round < crash_rounds(6); ++round) {
     std::vector<std::thread> threads;
     for (int i = 0; i < kQueues; ++i) {
       threads.emplace_back([&, i, port = broker.port()] {

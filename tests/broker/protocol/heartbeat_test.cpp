@@ -68,6 +68,8 @@ TEST_F(Heartbeats, AreSentToAPeerThatOnlyListensAndAnyTrafficKeepsItAlive) {
     beating.nothing_within(400ms);
   }
   EXPECT_GE(beating.heartbeats_received(), 3u);
+  // Twice in an interval is usual; a broker that rounds half a second down to none floods its peer.
+  EXPECT_LE(beating.heartbeats_received(), 20u);
   beating.open_channel(2);
   talking.open_channel(2);
   EXPECT_GE(talking.heartbeats_received(), 3u);

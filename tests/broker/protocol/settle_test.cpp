@@ -162,6 +162,7 @@ TEST_F(Settle, AckingTwiceClosesTheChannelAndTakesNoOther) {
   client_->ack(2, 2);
   client_->ack(2, 2);
   EXPECT_EQ(client_->expect_channel_close(2, 406), "PRECONDITION_FAILED - unknown delivery tag 2");
+  ASSERT_TRUE(eventually([&] { return client_->ready_count(1, q_) == 2; }));
   EXPECT_EQ(drain_marked(), (Bodies{"1*", "3*"}));
 }
 
