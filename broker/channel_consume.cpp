@@ -27,6 +27,7 @@ asio::awaitable<Got> get_from(Worker& here, Worker& home, QueueId queue) {
     };
     if (home.on_this_thread()) {
       ask();
+      home.end_turn();  // what the answer waits for has to leave for the store
     } else {
       home.post(ask);
     }

@@ -185,7 +185,7 @@ SteadyTime Connection::tick(SteadyTime now) {
     return SteadyTime::max();
   }
   if (phase_ != Phase::running || handshake_.tuning().heartbeat_s == 0) return deadline_;
-  const auto interval = std::chrono::seconds(handshake_.tuning().heartbeat_s);
+  const std::chrono::milliseconds interval = std::chrono::seconds(handshake_.tuning().heartbeat_s);
   if (reading_ && now - last_received_ >= 2 * interval) {
     end_reason_ = "missed heartbeats from the client, timeout: " +
                   std::to_string(handshake_.tuning().heartbeat_s) + "s";

@@ -294,6 +294,8 @@ asio::awaitable<std::uint64_t> Control::remove_queue(QueueDef queue, bool if_unu
     // Nothing of it has to be remembered; what it spilled is cleared away behind the answer.
     store_.save_topology(std::move(change), [](const std::optional<store::StoreError>&) {});
   }
+  // Cancels and confirms that its home staged on this thread leave also when nobody waits for this.
+  workers_.front()->end_turn();
   co_return deleted.messages;
 }
 

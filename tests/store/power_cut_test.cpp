@@ -80,7 +80,7 @@ class PowerCut : public ::testing::Test {
 };
 
 TEST_F(PowerCut, AtManyPointsOfAWorkload) {
-  constexpr int kLives = 40;
+  constexpr int kLives = 60;
   const std::uint64_t seed = stoat::testing::test_seed();
   SCOPED_TRACE(stoat::testing::seed_text(seed));
   std::mt19937_64 random(seed);
