@@ -1,8 +1,4 @@
 # stoat_asio and stoat_beast: the parts of Asio and Beast that need not be headers, compiled once.
-find_package(Threads REQUIRED)
-find_package(OpenSSL REQUIRED)
-find_package(Boost 1.81 REQUIRED COMPONENTS json)
-
 add_library(stoat_asio STATIC cmake/asio.cpp)
 target_compile_definitions(stoat_asio PUBLIC
   BOOST_ASIO_SEPARATE_COMPILATION BOOST_ASIO_NO_DEPRECATED BOOST_ASIO_NO_TS_EXECUTORS)
