@@ -58,12 +58,12 @@ bool is_held(const rocksdb::Status& status) {
 DataFolder::DataFolder(rocksdb::Env& env, std::filesystem::path dir)
     : env_(env), dir_(std::move(dir)) {
   // Looked at before the lock, which would leave a file, and again under it.
-  if (!inspect()) create();
+  if (inspect() == kNoFormat) create();
   const auto status = env_.LockFile(dir_ / kLockFile, &lock_);
   if (is_held(status)) refuse(dir_, "is in use by another process");
   if (!status.ok()) refuse(dir_, "cannot be locked: " + status.ToString());
   try {
-    if (!inspect()) write_format_file();
+    if (inspect() != kFormatVersion) write_format_file();
   } catch (...) {
     env_.UnlockFile(lock_);
     throw;
@@ -74,14 +74,14 @@ DataFolder::~DataFolder() {
   env_.UnlockFile(lock_);
 }
 
-bool DataFolder::inspect() const {
+int DataFolder::inspect() const {
   std::vector<std::string> names;
   const auto listed = env_.GetChildren(dir_, &names);
-  if (listed.IsNotFound()) return false;
+  if (listed.IsNotFound()) return kNoFormat;
   if (!listed.ok()) refuse(dir_, "cannot be read: " + listed.ToString());
 
   if (std::find(names.begin(), names.end(), kFormatFile) == names.end()) {
-    if (std::all_of(names.begin(), names.end(), may_lie_in_an_empty_folder)) return false;
+    if (std::all_of(names.begin(), names.end(), may_lie_in_an_empty_folder)) return kNoFormat;
     refuse(dir_, "is not empty and is no StoatMQ data folder (it has no FORMAT file)");
   }
   std::string text;
@@ -95,13 +95,15 @@ bool DataFolder::inspect() const {
   if (!status.ok()) refuse(dir_, "cannot be read: " + status.ToString());
 
   const int version = parse_format_file(text);
-  if (version < 1) refuse(dir_, "has a FORMAT file that is none of StoatMQ's");
+  if (version < kOldestFormatVersion) {
+    refuse(dir_, "has a FORMAT file that is none of StoatMQ's");
+  }
   if (version > kFormatVersion) {
     refuse(dir_, "has format " + std::to_string(version) +
                      ", written by a newer StoatMQ; this one " + "knows formats up to " +
                      std::to_string(kFormatVersion));
   }
-  return true;
+  return version;
 }
 
 void DataFolder::create() {

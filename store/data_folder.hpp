@@ -28,8 +28,10 @@ class DataFolder {
   std::string database_dir() const { return dir_ / "db"; }
 
  private:
-  // True: a data folder of ours. False: absent or empty.
-  bool inspect() const;
+  static constexpr int kNoFormat = 0;  // absent or empty
+
+  // The format version of a data folder of ours, or kNoFormat.
+  int inspect() const;
   void create();
   void write_format_file();
   void sync(const std::filesystem::path& dir);

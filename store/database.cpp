@@ -8,6 +8,8 @@
 #include "rocksdb/slice_transform.h"
 #include "rocksdb/table.h"
 #include "rocksdb/transaction_log.h"
+#include "store/body_filter.hpp"
+#include "store/flush_filter.hpp"
 #include "store/info_log.hpp"
 #include "store/key_layout.hpp"
 
@@ -31,11 +33,11 @@ constexpr std::size_t kScanReadaheadBytes = 256u << 10;
 }  // namespace
 
 Database::Database(const RocksOptions& options, const std::string& dir,
-                   std::shared_ptr<FlushFilterFactory> filter,
+                   std::shared_ptr<const StreamTable> streams,
                    std::shared_ptr<rocksdb::EventListener> listener)
     : env_(options.env ? *options.env : *rocksdb::Env::Default()),
       dir_(dir),
-      filter_(std::move(filter)),
+      streams_(std::move(streams)),
       listener_(std::move(listener)),
       block_cache_(rocksdb::NewLRUCache(kBlockCacheBytes, /*num_shard_bits=*/2)),
       message_options_(message_options(options)) {
@@ -44,7 +46,8 @@ Database::Database(const RocksOptions& options, const std::string& dir,
       {kTopologyFamily, small_options()},
       {kQueuesFamily, small_options()},
       {kMessagesFamily, message_options_},
-      {kTransientFamily, message_options_}};
+      {kTransientFamily, message_options_},
+      {kBodiesFamily, body_options()}};
   std::vector<rocksdb::ColumnFamilyHandle*> handles;
   rocksdb::DB* db = nullptr;
   const auto status = rocksdb::DB::Open(db_options(options), dir_, families, &handles, &db);
@@ -98,7 +101,7 @@ rocksdb::DBOptions Database::db_options(const RocksOptions& options) {
 
 rocksdb::ColumnFamilyOptions Database::message_options(const RocksOptions& options) const {
   rocksdb::ColumnFamilyOptions family;
-  family.compaction_filter_factory = filter_;
+  family.compaction_filter_factory = std::make_shared<FlushFilterFactory>(streams_);
   family.write_buffer_size = options.write_buffer_bytes;
   family.max_write_buffer_number = options.write_buffers;
   // Keys of one stream come in order: each is put next to the last one instead of being searched
@@ -118,6 +121,13 @@ rocksdb::ColumnFamilyOptions Database::message_options(const RocksOptions& optio
   table.block_cache = block_cache_;
   table.block_size = kMessageBlockBytes;
   family.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
+  return family;
+}
+
+rocksdb::ColumnFamilyOptions Database::body_options() const {
+  rocksdb::ColumnFamilyOptions family = message_options_;
+  family.compaction_filter_factory = std::make_shared<BodyFilterFactory>(streams_);
+  family.memtable_insert_with_hint_prefix_extractor.reset();  // one row of keys, not one a stream
   return family;
 }
 

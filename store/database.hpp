@@ -6,8 +6,8 @@
 
 #include "rocksdb/db.h"
 #include "rocksdb/listener.h"
-#include "store/flush_filter.hpp"
 #include "store/open.hpp"
+#include "store/stream_table.hpp"
 #include "store/wal_check.hpp"
 
 namespace stoat::store {
@@ -19,8 +19,9 @@ namespace stoat::store {
 // Throws StoreOpenError from the constructor and from reset_transient.
 class Database {
  public:
+  // The filters of what is dead ask `streams`.
   Database(const RocksOptions& options, const std::string& dir,
-           std::shared_ptr<FlushFilterFactory> filter,
+           std::shared_ptr<const StreamTable> streams,
            std::shared_ptr<rocksdb::EventListener> listener);
   ~Database();
   Database(const Database&) = delete;
@@ -33,6 +34,7 @@ class Database {
   rocksdb::ColumnFamilyHandle* queues() const { return handles_[2]; }
   rocksdb::ColumnFamilyHandle* messages() const { return handles_[3]; }
   rocksdb::ColumnFamilyHandle* transient() const { return handles_[4]; }
+  rocksdb::ColumnFamilyHandle* bodies() const { return handles_[5]; }
 
   // For a scan or a seek: nothing goes into the block cache but what is asked for again.
   rocksdb::ReadOptions read_options() const;
@@ -46,17 +48,18 @@ class Database {
  private:
   rocksdb::DBOptions db_options(const RocksOptions& options);
   rocksdb::ColumnFamilyOptions message_options(const RocksOptions& options) const;
+  rocksdb::ColumnFamilyOptions body_options() const;
   rocksdb::ColumnFamilyOptions small_options() const;
 
   rocksdb::Env& env_;
   const std::string dir_;
-  std::shared_ptr<FlushFilterFactory> filter_;
+  std::shared_ptr<const StreamTable> streams_;
   std::shared_ptr<rocksdb::EventListener> listener_;
   std::shared_ptr<rocksdb::Cache> block_cache_;
   ReplayGuard replay_guard_;
   rocksdb::ColumnFamilyOptions message_options_;
   std::unique_ptr<rocksdb::DB> db_;
-  std::array<rocksdb::ColumnFamilyHandle*, 5> handles_{};
+  std::array<rocksdb::ColumnFamilyHandle*, 6> handles_{};
 };
 
 }  // namespace stoat::store

@@ -1,9 +1,12 @@
 #include "store/group_builder.hpp"
 
 #include <algorithm>
+#include <array>
+#include <functional>
 #include <limits>
 #include <random>
 #include <string>
+#include <utility>
 
 #include "base/assert.hpp"
 
@@ -28,12 +31,13 @@ std::uint64_t random_epoch() {
 
 }  // namespace
 
-GroupBuilder::GroupBuilder(const Database& database, StreamTable& streams, QueueId next_queue_id,
-                           std::uint64_t alive_bytes)
+GroupBuilder::GroupBuilder(const Database& database, StreamTable& streams,
+                           const RecoveryResult& recovered)
     : database_(database),
       streams_(streams),
-      next_queue_id_(next_queue_id),
-      alive_bytes_(alive_bytes) {
+      next_body_id_(recovered.next_body_id),
+      next_queue_id_(recovered.recovered.next_queue_id),
+      alive_bytes_(recovered.alive_bytes) {
   mark_.epoch = random_epoch();
 }
 
@@ -51,6 +55,7 @@ void GroupBuilder::build(std::span<const Submission> group) {
     const bool only_puts = batch->settles.empty() && batch->numbers.empty() && !batch->puts.empty();
     if (batch->sync && (keeps || !only_puts)) sync_ = true;
   }
+  encode_large();
   encode_records();
   if (next_queue_id_changed_) {
     durable_.Put(database_.meta(), slice(kNextQueueIdKey), std::to_string(next_queue_id_.value));
@@ -175,13 +180,58 @@ bool GroupBuilder::encode_puts(const Batch& batch) {
       transient_.Put(database_.transient(), slice(key), slice(put.bytes));
       if (put.sequence.value > state->last_transient) state->last_transient = put.sequence.value;
     } else {
-      durable_.Put(database_.messages(), slice(key), slice(put.bytes));
       keeps = true;
+      if (put.bytes.size() > kMaxUnsharedBytes) {
+        large_.push_back(put);
+        continue;
+      }
+      durable_.Put(database_.messages(), slice(key), slice(put.bytes));
     }
     ++puts_;
     put_bytes_ += put.bytes.size();
   }
   return keeps;
+}
+
+void GroupBuilder::encode_large() {
+  const auto address = [](const Put& put) { return put.bytes.data(); };
+  std::stable_sort(large_.begin(), large_.end(), [&](const Put& a, const Put& b) {
+    return std::less<>()(address(a), address(b));
+  });
+  for (std::span<const Put> rest = large_; !rest.empty();) {
+    std::size_t same = 1;
+    while (same < rest.size() && address(rest[same]) == address(rest[0])) ++same;
+    if (same > 1) {
+      encode_body(rest.first(same));
+    } else {
+      const MessageKey key = message_key(rest[0].stream, rest[0].sequence);
+      durable_.Put(database_.messages(), slice(key), slice(rest[0].bytes));
+    }
+    puts_ += same;
+    put_bytes_ += rest[0].bytes.size();
+    rest = rest.subspan(same);
+  }
+  large_.clear();
+}
+
+void GroupBuilder::encode_body(std::span<const Put> users) {
+  users_.clear();
+  for (const Put& put : users) users_.push_back({put.stream, put.sequence});
+  users_bytes_.clear();
+  encode_users(users_, &users_bytes_);
+
+  const std::string_view bytes = users[0].bytes;
+  const BodyId body = std::exchange(next_body_id_, next_body_id_.next());
+  const BodyKey key = body_key(body);
+  const rocksdb::Slice key_part = slice(key);
+  const std::array<rocksdb::Slice, 2> value_parts = {rocksdb::Slice(users_bytes_), slice(bytes)};
+  durable_.Put(database_.bodies(), rocksdb::SliceParts(&key_part, 1),
+               rocksdb::SliceParts(value_parts.data(), static_cast<int>(value_parts.size())));
+  const auto reference = encode_reference({body, bytes.size()});
+  for (const BodyUser& user : users_) {
+    durable_.Put(database_.messages(), slice(reference_key(user.stream, user.sequence)),
+                 {reference.data(), reference.size()});
+  }
 }
 
 void GroupBuilder::encode_records() {

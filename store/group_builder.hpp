@@ -4,11 +4,14 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "rocksdb/write_batch.h"
 #include "store/database.hpp"
+#include "store/recovery.hpp"
 #include "store/settled_set.hpp"
+#include "store/shared_body.hpp"
 #include "store/stream_table.hpp"
 #include "store/submission.hpp"
 #include "store/unsynced_marks.hpp"
@@ -23,11 +26,18 @@ namespace stoat::store {
 // them. Each stream's record, as it stands after the group, goes into the same batch, so that
 // counts hold at whatever group a crash leaves.
 //
+// A large message that a group puts into several streams is written once, as a body that each of
+// them refers to. That it is the same one shows by its address: the submitter's bytes stay where
+// they are until the group is complete.
+//
 // Owner: Committer. Thread: the committer; alive_bytes for any.
 class GroupBuilder {
  public:
-  GroupBuilder(const Database& database, StreamTable& streams, QueueId next_queue_id,
-               std::uint64_t alive_bytes);
+  // Messages of more bytes than this are shared. Below, a copy costs less than a reference's
+  // second key and its look-up.
+  static constexpr std::size_t kMaxUnsharedBytes = 4u << 10;
+
+  GroupBuilder(const Database& database, StreamTable& streams, const RecoveryResult& recovered);
 
   // The batches are valid until the next build.
   void build(std::span<const Submission> group);
@@ -61,6 +71,8 @@ class GroupBuilder {
   void delete_queue(QueueId queue);
   // True: at least one message has to be on the disk.
   bool encode_puts(const Batch& batch);
+  void encode_large();
+  void encode_body(std::span<const Put> users);
   void encode_records();
   void encode_stream(StreamState& stream);
 
@@ -78,6 +90,10 @@ class GroupBuilder {
   std::uint64_t puts_ = 0;
   std::uint64_t put_bytes_ = 0;
   std::vector<Stream> touched_;
+  std::vector<Put> large_;  // alive, durable ones that may be shared
+  std::vector<BodyUser> users_;
+  std::string users_bytes_;
+  BodyId next_body_id_;
 
   GroupMark mark_;
   std::uint64_t log_number_ = 0;  // after the last write

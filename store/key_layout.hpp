@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -14,7 +15,7 @@
 //
 // Column family "default": what concerns the folder as a whole.
 //
-//   "format"         -> "1"
+//   "format"         -> "2"
 //   "next_queue_id"  -> decimal, above every queue id ever used
 //   "clean"          -> "yes"; absent while the folder is in use, and after a crash
 //
@@ -45,7 +46,29 @@
 //    0               8    9                17
 //   +---------------+----+-----------------+
 //   | queue id      | st | sequence        |            -> the message's bytes, written once
-//   +---------------+----+-----------------+
+//   +---------------+----+-----------------+----+
+//   | queue id      | st | sequence        | 01 |       -> body reference (in "messages" alone)
+//   +---------------+----+-----------------+----+
+//
+//   A message has one of the two. body reference:
+//    0            8        16
+//   +------------+--------+
+//   | body id    | size   |                             size: of the message's bytes
+//   +------------+--------+
+//
+// Column family "bodies": large messages that several queues share.
+//
+//    0               8
+//   +---------------+
+//   | body id       |                                   -> its references, then the message's bytes
+//   +---------------+
+//
+//   references:
+//    0        4               12   13                21
+//   +--------+---------------+----+-----------------+-...
+//   | count  | queue id      | st | sequence        | and so on, count times
+//   +--------+---------------+----+-----------------+-...
+//   They are all the body will ever have: it is dead once each of them is settled.
 //
 // Every entry of the write-ahead log begins with a mark (a WriteBatch's log data), see
 // store/wal_check.hpp:
@@ -61,12 +84,15 @@
 
 namespace stoat::store {
 
-inline constexpr int kFormatVersion = 1;
+// Format 1 knew no bodies; every folder of it is one of format 2 without any.
+inline constexpr int kFormatVersion = 2;
+inline constexpr int kOldestFormatVersion = 1;
 
 inline constexpr const char* kTopologyFamily = "topology";
 inline constexpr const char* kQueuesFamily = "queues";
 inline constexpr const char* kMessagesFamily = "messages";
 inline constexpr const char* kTransientFamily = "transient";
+inline constexpr const char* kBodiesFamily = "bodies";
 
 inline constexpr std::string_view kFormatKey = "format";
 inline constexpr std::string_view kNextQueueIdKey = "next_queue_id";
@@ -80,6 +106,8 @@ struct Key {
 };
 
 using MessageKey = Key<17>;
+using ReferenceKey = Key<18>;
+using BodyKey = Key<8>;
 using QueueKey = Key<9>;
 using RecordKey = Key<10>;
 using ChunkKey = Key<18>;
@@ -102,8 +130,22 @@ inline MessageKey message_key_after(QueueId queue) {
   return message_key({queue.next(), 0}, Sequence{0});
 }
 
+inline constexpr char kReferenceMark = 1;
+
+// Sorts right behind the message key it extends, so that a range of messages is one of either kind.
+inline ReferenceKey reference_key(StreamId id, Sequence sequence) {
+  ReferenceKey key;
+  const MessageKey message = message_key(id, sequence);
+  *std::copy(message.bytes.begin(), message.bytes.end(), key.bytes.begin()) = kReferenceMark;
+  return key;
+}
+
+inline bool is_reference_key(std::string_view key) {
+  return key.size() == sizeof(ReferenceKey) && key.back() == kReferenceMark;
+}
+// Of either kind.
 inline bool is_message_key(std::string_view key) {
-  return key.size() == 17;
+  return key.size() == sizeof(MessageKey) || is_reference_key(key);
 }
 inline StreamId stream_of(std::string_view message_key) {
   return {QueueId{load_big<std::uint64_t>(message_key.data())},

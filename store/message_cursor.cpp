@@ -16,7 +16,8 @@ Sequence key_sequence(const rocksdb::Iterator& iterator) {
 }  // namespace
 
 MessageCursor::MessageCursor(Database& database, const StreamState& stream, Sequence end)
-    : stream_(stream),
+    : database_(database),
+      stream_(stream),
       end_key_(message_key(stream.id, end)),
       upper_bound_(end_key_.bytes.data(), end_key_.bytes.size()) {
   auto options = database.read_options();
@@ -29,19 +30,58 @@ MessageCursor::MessageCursor(Database& database, const StreamState& stream, Sequ
 
 void MessageCursor::seek(Sequence from) {
   position(from);
-  while (at_ && settled(sequence())) position(run_.end);
+  while (at_) {
+    if (settled(sequence())) {
+      position(run_.end);
+    } else if (fetch()) {
+      return;
+    } else if (body_status_.ok()) {  // settled meanwhile
+      position(sequence().next());
+    } else {
+      at_ = nullptr;
+    }
+  }
 }
 
 Sequence MessageCursor::sequence() const {
   return key_sequence(*at_);
 }
 
-std::string_view MessageCursor::bytes() const {
+// False: the message was settled meanwhile, or its body cannot be had (body_status_).
+bool MessageCursor::fetch() {
+  const rocksdb::Slice key = at_->key();
   const rocksdb::Slice value = at_->value();
-  return {value.data(), value.size()};
+  bytes_ = {value.data(), value.size()};
+  if (!is_reference_key({key.data(), key.size()})) return true;
+  const auto reference = decode_reference(bytes_);
+  if (reference) return fetch_body(*reference);
+  body_status_ = rocksdb::Status::Corruption("a body reference is malformed");
+  return false;
+}
+
+bool MessageCursor::fetch_body(const BodyReference& reference) {
+  body_.Reset();
+  const BodyKey key = body_key(reference.body);
+  auto status = database_.db().Get(rocksdb::ReadOptions(), database_.bodies(),
+                                   {key.bytes.data(), key.bytes.size()}, &body_);
+  if (status.ok()) {
+    const auto body = BodyView::parse({body_.data(), body_.size()});
+    if (body && body->bytes().size() == reference.size) {
+      bytes_ = body->bytes();
+      return true;
+    }
+    status = rocksdb::Status::Corruption("a body is malformed");
+  }
+  // A body goes when the last who shares it is settled, also under an iterator that still sees the
+  // reference.
+  if (stream_.deleted || stream_.is_settled(sequence())) return false;
+  if (status.IsNotFound()) status = rocksdb::Status::Corruption("a body is missing");
+  body_status_ = status;
+  return false;
 }
 
 rocksdb::Status MessageCursor::status() const {
+  if (!body_status_.ok()) return body_status_;
   for (const auto& iterator : iterators_) {
     if (iterator && !iterator->status().ok()) return iterator->status();
   }

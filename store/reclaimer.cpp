@@ -132,6 +132,12 @@ void Reclaimer::merge_where_mostly_dead() {
   if (held >= alive && held - alive >= std::max(dead_bytes_worth_merging_, alive)) {
     merge(database_.messages(), nullptr, nullptr);
   }
+  // Whoever shares a body counts all of it among what is alive, so bodies that outweigh that are
+  // dead for the greater part. Fewer dead ones go as their tables are merged in the ordinary way.
+  const std::uint64_t bodies = table_bytes(database_.bodies());
+  if (bodies >= alive && bodies - alive >= std::max(dead_bytes_worth_merging_, alive)) {
+    merge(database_.bodies(), nullptr, nullptr);
+  }
   // How much of the transient messages is alive nobody counts; but all of them are dead often
   // enough.
   if (table_bytes(database_.transient()) >= dead_bytes_worth_merging_ && transient_all_dead()) {

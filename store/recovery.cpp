@@ -25,6 +25,7 @@ class Recovery {
     read_meta();
     read_topology();
     read_queues();
+    read_last_body();
     return std::move(result_);
   }
 
@@ -55,10 +56,7 @@ class Recovery {
 
   void read_meta() {
     const auto format = meta(kFormatKey);
-    if (format && *format != std::to_string(kFormatVersion)) {
-      refuse("its format is " + *format + ", its FORMAT file says " +
-             std::to_string(kFormatVersion));
-    }
+    if (format) check_format(*format);
     // A folder that never had a queue has been stopped as cleanly as can be.
     result_.recovered.clean = meta(kCleanKey) == kCleanValue || !format;
     result_.recovered.next_queue_id = QueueId{1};
@@ -70,6 +68,14 @@ class Recovery {
       }
       result_.recovered.next_queue_id = QueueId{id};
     }
+  }
+
+  // One that was converted still says the old version here until the first write.
+  void check_format(const std::string& format) const {
+    for (int known = kOldestFormatVersion; known <= kFormatVersion; ++known) {
+      if (format == std::to_string(known)) return;
+    }
+    refuse("its format is " + format + ", its FORMAT file says " + std::to_string(kFormatVersion));
   }
 
   void read_topology() {
@@ -91,6 +97,18 @@ class Recovery {
     }
     check(at->status(), "the queues");
     finish_queue();
+  }
+
+  void read_last_body() {
+    std::unique_ptr<rocksdb::Iterator> at(
+        database_.db().NewIterator(rocksdb::ReadOptions(), database_.bodies()));
+    at->SeekToLast();
+    check(at->status(), "the last body");
+    result_.next_body_id = BodyId{1};
+    if (!at->Valid()) return;
+    const auto last = parse_body_key(view(at->key()));
+    if (!last) refuse("a body's key is malformed");
+    result_.next_body_id = last->next();
   }
 
   void read_queue_key(const ParsedQueueKey& key, std::string_view value) {

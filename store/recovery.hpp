@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "store/database.hpp"
+#include "store/shared_body.hpp"
 #include "store/store.hpp"
 #include "store/stream_table.hpp"
 
@@ -13,6 +14,7 @@ struct RecoveryResult {
   Recovered recovered;
   std::vector<QueueId> deleted_queues;  // whose range is not known to be free yet
   std::uint64_t alive_bytes = 0;        // of durable messages
+  BodyId next_body_id;                  // above every body id that is in use
 };
 
 // Reads the folder back at start: the topology, and of each queue its streams' records and chunks,

@@ -74,8 +74,7 @@ class RocksStore final : public Store {
         streams_(std::make_shared<StreamTable>()),
         listener_(std::make_shared<Listener>(latch_)) {
     if (!options_.salvage) refuse_damage();
-    database_.emplace(options_, folder_.database_dir(),
-                      std::make_shared<FlushFilterFactory>(streams_), listener_);
+    database_.emplace(options_, folder_.database_dir(), streams_, listener_);
   }
 
   ~RocksStore() override { stop_threads(); }
@@ -84,7 +83,8 @@ class RocksStore final : public Store {
     STOAT_ASSERT(!committer_);
     database_->reset_transient();
     RecoveryResult result = store::recover(*database_, *streams_, options_.salvage);
-    builder_.emplace(*database_, *streams_, result.recovered.next_queue_id, result.alive_bytes);
+    streams_->set_complete();
+    builder_.emplace(*database_, *streams_, result);
     reclaimer_.emplace(*database_, *streams_, *builder_, options_.write_buffer_bytes * 2,
                        std::move(result.deleted_queues),
                        [this](std::vector<QueueId> queues) { forget(std::move(queues)); });
@@ -167,8 +167,8 @@ class RocksStore final : public Store {
     rocksdb::FlushOptions options;
     options.allow_write_stall = true;
     const auto status = database_->db().Flush(
-        options,
-        {database_->meta(), database_->topology(), database_->queues(), database_->messages()});
+        options, {database_->meta(), database_->topology(), database_->queues(),
+                  database_->messages(), database_->bodies()});
     if (!status.ok()) latch_.close("cannot flush " + database_->dir() + ": " + status.ToString());
     return status.ok() && !latch_.closed();
   }

@@ -31,8 +31,9 @@ struct StoreError {
   std::string text;  // for the log: what failed, on which file
 };
 
-// A message to keep. `bytes` is owned by the submitter and must stay valid until the batch's
-// completion has run.
+// A message to keep. `bytes` is owned by the submitter and must stay valid, and where they are,
+// until the batch's completion has run: large ones that several puts have at the same address are
+// written once for all of them.
 struct Put {
   StreamId stream;
   Sequence sequence;

@@ -37,7 +37,7 @@ class StreamState {
   StreamRecord record;          // but for its watermark, which is live()'s
   bool record_changed = false;  // by the group at hand
   bool persistent = false;      // has keys on disk: not so while only transient messages were put
-  bool deleted = false;
+  std::atomic<bool> deleted = false;
   Sequence reclaimed_to;  // the reclaimer's: below it no table is left that could be dropped whole
 
   // The highest transient message put since the start, 0 when none was.
@@ -81,6 +81,10 @@ class StreamTable {
   std::vector<std::shared_ptr<StreamState>> streams_of(QueueId queue) const;
   std::vector<std::shared_ptr<StreamState>> all() const;
 
+  // Recovery is done: a queue that is unknown from here on does not exist any more.
+  void set_complete() { complete_ = true; }
+  bool complete() const { return complete_; }
+
   bool knows(QueueId queue) const;
   void add_queue(QueueId queue);
   std::shared_ptr<StreamState> add_stream(StreamId id, Sequence recovered_next);
@@ -96,6 +100,7 @@ class StreamTable {
 
   mutable std::shared_mutex mutex_;
   std::unordered_map<QueueId, Queue> queues_;
+  std::atomic<bool> complete_ = false;
 };
 
 }  // namespace stoat::store

@@ -95,8 +95,15 @@ TEST_F(DataFolder, AForeignFormatFileIsRefused) {
 
 TEST_F(DataFolder, ANewerFormatIsRefused) {
   ASSERT_EQ(refusal(), "");
-  write("FORMAT", "StoatMQ data folder\nformat: 2\n");
+  write("FORMAT", "StoatMQ data folder\nformat: 3\n");
   expect_refused("written by a newer StoatMQ");
+}
+
+TEST_F(DataFolder, AnOlderFormatIsConvertedAtItsFirstStart) {
+  ASSERT_EQ(refusal(), "");
+  write("FORMAT", "StoatMQ data folder\nformat: 1\n");
+  ASSERT_EQ(refusal(), "");
+  EXPECT_EQ(contents()[dir_ / "FORMAT"], "StoatMQ data folder\nformat: 2\n");
 }
 
 TEST_F(DataFolder, AFileInItsPlaceIsRefused) {

@@ -70,6 +70,25 @@ TEST_P(StoreContract, AnswersWhatWasPut) {
   EXPECT_EQ(result.resume_from, Sequence{100});
 }
 
+TEST_P(StoreContract, OneMessageInSeveralStreamsIsAnsweredInEach) {
+  const std::string large(20'000, 'l');
+  Batch batch;
+  batch.sync = true;
+  for (std::uint8_t stream = 0; stream < 4; ++stream) {
+    batch.puts.push_back(put({kQueue, stream}, 1, "before"));
+    batch.puts.push_back(put({kQueue, stream}, 2, large));
+    batch.puts.push_back(put({kQueue, stream}, 3, "after"));
+  }
+  ASSERT_FALSE(commit(*store_, std::move(batch)));
+  for (std::uint8_t stream = 0; stream < 4; ++stream) {
+    const auto result = read(*store_, {kQueue, stream}, 1, {Sequence{10}});
+    ASSERT_FALSE(result.error);
+    ASSERT_EQ(sequences(result), (std::vector<std::uint64_t>{1, 2, 3}));
+    EXPECT_EQ(result.messages[1].bytes, large);
+    EXPECT_EQ(result.messages[2].bytes, "after");
+  }
+}
+
 TEST_P(StoreContract, EmptyBytesAreAMessage) {
   put_one_to(1, "");
   EXPECT_EQ(alive(*store_, kStream, 10), (std::vector<std::uint64_t>{1}));
