@@ -27,6 +27,10 @@ if(STOAT_STATIC_LIBRARIES)
     target_link_libraries(stoat_rocksdb INTERFACE ${STOAT_LIB_${name}})
   endforeach()
   target_link_libraries(stoat_rocksdb INTERFACE Threads::Threads ${CMAKE_DL_LIBS})
+  # rocksdb::crc32c::Extend, see store/rocksdb_checksum.cpp.
+  target_link_options(stoat_rocksdb INTERFACE
+    -Wl,--wrap=_ZN7rocksdb6crc32c6ExtendEjPKcm
+    -Wl,--undefined=__wrap__ZN7rocksdb6crc32c6ExtendEjPKcm)
   # Debian has no archives of these; one file of ours includes each.
   target_compile_definitions(stoat_spdlog INTERFACE SPDLOG_FMT_EXTERNAL FMT_HEADER_ONLY)
   target_compile_definitions(stoat_toml INTERFACE TOML_HEADER_ONLY=1)
