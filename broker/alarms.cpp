@@ -1,11 +1,13 @@
 #include "broker/alarms.hpp"
 
+#include <malloc.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
 #include <fstream>
 #include <limits>
+#include <numeric>
 #include <sstream>
 
 #include "broker/log.hpp"
@@ -15,6 +17,8 @@ namespace stoat::broker {
 namespace {
 
 constexpr std::chrono::seconds kCheckInterval{1};
+// So many connections are worth the work of giving back what half of them had.
+constexpr std::size_t kManyConnections = 1000;
 
 std::uint64_t read_number(const char* file) {
   std::ifstream in(file);
@@ -90,10 +94,25 @@ void Alarms::run() {
     }
     for (Worker* worker : workers_) worker->set_alarm(alarm_);
   }
-  const bool anybody = std::any_of(workers_.begin(), workers_.end(),
-                                   [](const Worker* w) { return w->connection_count() > 0; });
-  if (!anybody && alarm_.empty()) return;
+  const std::size_t connections =
+      std::accumulate(workers_.begin(), workers_.end(), std::size_t{0},
+                      [](std::size_t sum, const Worker* w) { return sum + w->connection_count(); });
+  give_memory_back(connections);
+  if (connections == 0 && alarm_.empty()) return;
   watch();
+}
+
+// Takes some milliseconds, so not for every connection that leaves.
+void Alarms::give_memory_back(std::size_t connections) {
+  most_connections_ = std::max(most_connections_, connections);
+  const bool all_left = connections == 0 && most_connections_ > 0;
+  const bool most_left =
+      most_connections_ >= kManyConnections && connections <= most_connections_ / 2;
+  if (!all_left && !most_left) return;
+  most_connections_ = connections;
+#if defined(__GLIBC__)
+  malloc_trim(0);
+#endif
 }
 
 void Alarms::watch() {

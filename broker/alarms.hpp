@@ -11,7 +11,9 @@
 
 namespace stoat::broker {
 
-// Watches memory and free disk, and tells every worker when publishers have to be held back.
+// Watches memory and free disk, and tells every worker when publishers have to be held back. When
+// most of the connections have left, it gives the memory they had back to the machine: the
+// allocator keeps it otherwise.
 // Owner: Server. Thread: worker 0's, save check() before the workers run.
 // Wakes up once a second while there are connections, not otherwise.
 class Alarms {
@@ -29,6 +31,7 @@ class Alarms {
  private:
   void run();
   void watch();
+  void give_memory_back(std::size_t connections);
 
   const std::filesystem::path data_dir_;
   const std::uint64_t memory_limit_bytes_;
@@ -36,6 +39,7 @@ class Alarms {
   std::vector<Worker*> workers_;
   asio::steady_timer timer_;
   std::string alarm_;
+  std::size_t most_connections_ = 0;  // since memory was given back
   bool watching_ = false;
   bool stopped_ = false;
 };
