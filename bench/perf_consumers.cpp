@@ -55,8 +55,8 @@ void PerfConsumers::receive() {
 void PerfConsumers::watch_socket(std::size_t index) {
   if (consumers_[index]->socket_full() == awaits_socket_[index]) return;
   awaits_socket_[index] = consumers_[index]->socket_full();
-  poller_.want_write(consumers_[index]->fd(), static_cast<std::uint32_t>(index),
-                     awaits_socket_[index]);
+  poller_.want(consumers_[index]->fd(), static_cast<std::uint32_t>(index), true,
+               awaits_socket_[index]);
 }
 
 void PerfConsumers::run(const std::atomic<bool>& stop) {

@@ -35,10 +35,10 @@ void PerfPoller::add(int fd, std::uint32_t index) {
   check(::epoll_ctl(fd_, EPOLL_CTL_ADD, fd, &event), "epoll_ctl");
 }
 
-void PerfPoller::want_write(int fd, std::uint32_t index, bool wanted) {
+void PerfPoller::want(int fd, std::uint32_t index, bool read, bool write) {
   epoll_event event{};
-  event.events = EPOLLIN;
-  if (wanted) event.events |= EPOLLOUT;
+  if (read) event.events |= EPOLLIN;
+  if (write) event.events |= EPOLLOUT;
   event.data.u32 = index;
   check(::epoll_ctl(fd_, EPOLL_CTL_MOD, fd, &event), "epoll_ctl");
 }

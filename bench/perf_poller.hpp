@@ -21,8 +21,8 @@ class PerfPoller {
 
   // Its readiness to be read is told as `index` from now on.
   void add(int fd, std::uint32_t index);
-  // Whether its readiness to be written counts too.
-  void want_write(int fd, std::uint32_t index, bool wanted);
+  // Which kinds of readiness count from now on.
+  void want(int fd, std::uint32_t index, bool read, bool write);
   // What is ready, at most timeout_ns later. Valid until the next call.
   std::span<const epoll_event> wait(std::int64_t timeout_ns);
 

@@ -35,7 +35,7 @@ std::int64_t PerfProducers::publish() {
     if (producer.due_ns() <= now_ns) producer.publish();
     if (producer.socket_full() != awaits_socket_[i]) {
       awaits_socket_[i] = producer.socket_full();
-      poller_.want_write(producer.fd(), static_cast<std::uint32_t>(i), awaits_socket_[i]);
+      poller_.want(producer.fd(), static_cast<std::uint32_t>(i), true, awaits_socket_[i]);
     }
     next_ns = std::min(next_ns, producer.due_ns());
   }
