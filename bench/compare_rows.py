@@ -152,10 +152,11 @@ def fill_and_drain(bench, broker):
     peaks = [max(watch.rss_kb)]
     if broker.kind == "stoatd":
         result["wal_live_mb"] = watch.wal_live_peak / 1e6
-        broker.end(signal.SIGTERM)
-        result["restart_s"] = broker.start()
+        # Killed first, while the log still holds what the fill wrote last.
         broker.end(signal.SIGKILL)
         result["restart_after_kill_s"] = broker.start()
+        broker.end(signal.SIGTERM)
+        result["restart_s"] = broker.start()
     with Watch(broker) as watch:
         drain = bench.run_perf(broker, "--drain", "-a", 50)
     peaks.append(max(watch.rss_kb))

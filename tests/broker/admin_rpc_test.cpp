@@ -398,8 +398,8 @@ TEST(AdminRpc, CountsInTheOverview) {
   client.log_in("guest");
   const std::string publish = R"("exchange":"","payload":"x","routing_key":)";
   client.result("messages.publish", R"({"vhost":"/",)" + publish + R"("orders"})");
-  client.result("messages.publish", R"({"vhost":"/","properties":{"delivery_mode":2},)" + publish +
-                                        R"("orders"})");
+  client.result("messages.publish",
+                R"({"vhost":"/","properties":{"delivery_mode":2},)" + publish + R"("orders"})");
   broker.take("/", "orders");
   const json::value overview = client.result("overview.get");
   EXPECT_EQ(overview.at("product_name").as_string(), "StoatMQ");
