@@ -29,6 +29,7 @@ ALLOWED = {
     "examples": set(),  # public headers only, in angle brackets
     "bench": {"base", "wire", "routing", "store", "broker", "client"},
     "tests": {"base", "wire", "routing", "store", "broker", "client"},
+    "tests/bench": {"base", "bench"},
 }
 LAYERS = {folder.split("/")[0] for folder in ALLOWED}
 

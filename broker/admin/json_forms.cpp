@@ -117,6 +117,7 @@ json::object to_json(const Overview& overview) {
     all["disk_free"] = node.disk_free_bytes;
     all["disk_free_limit"] = node.disk_free_limit_bytes;
     all["alarm"] = node.alarm;
+    all["store"] = {{"written", node.puts_written}, {"elided", node.puts_elided}};
     all["listeners"] = json::array{json::object{
         {"protocol", "amqp"}, {"ip_address", node.listen_address}, {"port", node.amqp_port}}};
   }

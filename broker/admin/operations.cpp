@@ -156,6 +156,8 @@ asio::awaitable<void> Operations::add_whole_broker(Overview& overview) {
     overview.published += share.home.published;
     overview.delivered += share.home.delivered;
     overview.acked += share.home.acked;
+    node.puts_written += share.home.puts_written;
+    node.puts_elided += share.home.puts_elided;
     node.connections += worker->connection_count();
     node.channels += share.channels;
     node.alarm = share.alarm;

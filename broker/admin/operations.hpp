@@ -62,6 +62,10 @@ struct NodeInfo {
   std::string alarm;  // why publishers are held back; empty: they are not
   std::string listen_address;
   std::uint16_t amqp_port = 0;
+  // Persistent messages in durable queues since the start: written to the store, and settled before
+  // their turn came.
+  std::uint64_t puts_written = 0;
+  std::uint64_t puts_elided = 0;
 };
 
 // Counts of what the caller may see.

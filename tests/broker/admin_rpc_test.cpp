@@ -398,7 +398,8 @@ TEST(AdminRpc, CountsInTheOverview) {
   client.log_in("guest");
   const std::string publish = R"("exchange":"","payload":"x","routing_key":)";
   client.result("messages.publish", R"({"vhost":"/",)" + publish + R"("orders"})");
-  client.result("messages.publish", R"({"vhost":"/",)" + publish + R"("orders"})");
+  client.result("messages.publish",
+                R"({"vhost":"/","properties":{"delivery_mode":2},)" + publish + R"("orders"})");
   broker.take("/", "orders");
   const json::value overview = client.result("overview.get");
   EXPECT_EQ(overview.at("product_name").as_string(), "StoatMQ");
@@ -416,6 +417,7 @@ TEST(AdminRpc, CountsInTheOverview) {
   EXPECT_GT(overview.at("mem_used").as_int64(), 0);
   EXPECT_GT(overview.at("mem_limit").as_int64(), 0);
   EXPECT_EQ(overview.at("alarm").as_string(), "");
+  EXPECT_EQ(json::serialize(overview.at("store")), R"({"written":1,"elided":0})");
   EXPECT_EQ(json::serialize(overview.at("listeners")),
             R"([{"protocol":"amqp","ip_address":"127.0.0.1","port":5672}])");
 }

@@ -1,64 +1,19 @@
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-
 #include <cstdio>
-#include <optional>
 #include <string>
-#include <utility>
 
+#include "tests/support/program.hpp"
 #include "tests/support/test_broker.hpp"
 
 // The example pairs and stoat-perf as a user starts them, against a broker in this process.
 
 namespace {
 
-// A program that runs, with what it prints.
-//
-// Owner: one test. Thread: its owner's; reading blocks until the program prints or ends.
-class Program {
- public:
-  explicit Program(const std::string& command_line)
-      : pipe_(::popen((STOAT_BIN_DIR "/" + command_line + " 2>&1").c_str(), "r")) {}
-  ~Program() {
-    if (pipe_ != nullptr) ::pclose(pipe_);
-  }
-  Program(const Program&) = delete;
-  Program& operator=(const Program&) = delete;
+using stoat::test::Program;
 
-  // False: it ended without a line that contains text.
-  bool read_until(const std::string& text) {
-    while (const auto line = next_line())
-      if (line->find(text) != std::string::npos) return true;
-    return false;
-  }
-  // The exit status, once it has ended; everything it printed is in output() then.
-  int wait() {
-    while (next_line()) {
-    }
-    const int status = ::pclose(std::exchange(pipe_, nullptr));
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  }
-  const std::string& output() const { return output_; }
-  // How many of the lines printed so far contain text.
-  int count(const std::string& text) const {
-    int found = 0;
-    for (auto at = output_.find(text); at != std::string::npos; at = output_.find(text, at + 1))
-      ++found;
-    return found;
-  }
-
- private:
-  std::optional<std::string> next_line() {
-    char buffer[512];
-    if (pipe_ == nullptr || std::fgets(buffer, sizeof buffer, pipe_) == nullptr)
-      return std::nullopt;
-    output_ += buffer;
-    return buffer;
-  }
-
-  FILE* pipe_;
-  std::string output_;
-};
+std::string in_bin(const std::string& command_line) {
+  return STOAT_BIN_DIR "/" + command_line;
+}
 
 class Programs : public testing::Test {
  protected:
@@ -69,9 +24,9 @@ class Programs : public testing::Test {
   // NAME_consumer, then NAME_producer once it waits, each with this many messages.
   void run_pair(const std::string& name, int count) {
     const std::string arguments = ' ' + uri() + ' ' + std::to_string(count);
-    Program consumer(name + "_consumer" + arguments);
+    Program consumer(in_bin(name + "_consumer" + arguments));
     ASSERT_TRUE(consumer.read_until("waiting for")) << consumer.output();
-    Program producer(name + "_producer" + arguments);
+    Program producer(in_bin(name + "_producer" + arguments));
     EXPECT_EQ(producer.wait(), 0) << producer.output();
     EXPECT_EQ(consumer.wait(), 0) << consumer.output();
     producer_output_ = producer.output();
@@ -100,10 +55,10 @@ TEST_F(Programs, WorkPairDoesEveryTask) {
 }
 
 TEST_F(Programs, ExamplesSayWhatIsWrong) {
-  Program no_uri("topic_producer");
+  Program no_uri(in_bin("topic_producer"));
   EXPECT_EQ(no_uri.wait(), 2);
   EXPECT_EQ(no_uri.count("usage:"), 1);
-  Program bad_uri("topic_consumer amqp://host:port");
+  Program bad_uri(in_bin("topic_consumer amqp://host:port"));
   EXPECT_EQ(bad_uri.wait(), 1);
   EXPECT_EQ(bad_uri.count("bad amqp URI"), 1);
 }
@@ -112,7 +67,7 @@ TEST_F(Programs, ExamplesSayWhatIsWrong) {
 TEST_F(Programs, PerfCountsWhatItSendsAndReceives) {
   for (const char* arguments : {" -z 0.3 -x 2 -y 2 -q 2 -r 500",
                                 " -z 0.3 -c 0 -a 0 -s 100 --transient", " -z 0.3 -c 1 -p 1 -a 1"}) {
-    Program perf("stoat-perf " + uri() + arguments);
+    Program perf(in_bin("stoat-perf " + uri() + arguments));
     ASSERT_EQ(perf.wait(), 0) << perf.output();
     unsigned long long sent = 0, received = 0, refused = 1;
     const auto last_line = perf.output().rfind('\n', perf.output().size() - 2) + 1;
