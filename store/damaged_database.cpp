@@ -169,10 +169,12 @@ void DamagedDatabase::add_damage(std::string file, std::string what) {
 void DamagedDatabase::judge_log() {
   try {
     if (const auto damage = check_wal(env_, dir_)) {
+      log_whole_ = false;
       add_damage(damage->file, "at byte " + std::to_string(damage->offset) +
                                    " has lost data that was on the disk");
     }
   } catch (const StoreOpenError& error) {
+    log_whole_ = false;
     add_damage(file_named_in(error.what()), error.what());
   }
 }

@@ -45,6 +45,8 @@ class DamagedDatabase {
   const Family& queues() const { return queues_; }
   // False: keys of the family `queues` may be missing.
   bool queues_whole() const { return queues_whole_; }
+  // False: a record may be older than the messages are.
+  bool records_whole() const { return queues_whole_ && log_whole_; }
 
   // Every message that can be read, in no order; one may come twice. `starts`: keys at which a
   // stream's messages may begin, see read_around.
@@ -87,6 +89,7 @@ class DamagedDatabase {
   Family topology_;
   Family queues_;
   bool queues_whole_ = true;
+  bool log_whole_ = true;
 };
 
 // Nothing was ever stored in this folder, or it is not there.

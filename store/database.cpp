@@ -48,6 +48,7 @@ Database::Database(const RocksOptions& options, const std::string& dir,
       {kTransientFamily, message_options_}};
   std::vector<rocksdb::ColumnFamilyHandle*> handles;
   rocksdb::DB* db = nullptr;
+  env_.CreateDirIfMissing(dir_).PermitUncheckedError();  // where it cannot be made, opening fails
   const auto status = rocksdb::DB::Open(db_options(options), dir_, families, &handles, &db);
   if (!status.ok()) {
     const bool damaged = status.IsCorruption() || status.IsNotFound() || status.IsPathNotFound();

@@ -1,5 +1,6 @@
 #include "store/salvage.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -22,8 +23,9 @@ rocksdb::Slice slice(std::string_view view) {
 // The new database, written past its log and flushed at the end.
 class Copy {
  public:
-  Copy(const RocksOptions& options, const std::string& dir)
-      : database_(options, dir,
+  Copy(const RocksOptions& options, const std::string& dir, bool records_whole)
+      : records_whole_(records_whole),
+        database_(options, dir,
                   std::make_shared<FlushFilterFactory>(std::make_shared<StreamTable>()),
                   std::make_shared<rocksdb::EventListener>()) {}
 
@@ -50,11 +52,13 @@ class Copy {
   }
 
  private:
-  // Where the record is lost nothing is known to be settled, and all may have been delivered.
+  // Where records are lost, one that is there may be an old one: what is not known to be settled
+  // comes back, and all of it may have been delivered.
   void put_stream(StreamId id, const FolderContents::Stream& stream) {
     StreamRecord record = stream.record.value_or(StreamRecord{});
-    if (!stream.record) {
-      record.reserved_next = std::max(stream.seen.settled_end(), stream.settled.settled_end());
+    if (!records_whole_) {
+      record.reserved_next =
+          std::max({record.reserved_next, stream.seen.settled_end(), stream.settled.settled_end()});
       record.delivered_ceiling = Sequence{record.reserved_next.value - 1};
     }
     record.count = stream.count;
@@ -81,6 +85,7 @@ class Copy {
                          status.ToString());
   }
 
+  const bool records_whole_;
   Database database_;
   rocksdb::WriteBatch batch_;
 };
@@ -97,7 +102,7 @@ std::optional<FolderReport> salvage_folder(const RocksOptions& options, DataFold
   {
     RocksOptions fresh = options;
     fresh.salvage = false;
-    Copy copy(fresh, folder.salvage_dir());
+    Copy copy(fresh, folder.salvage_dir(), damaged.records_whole());
     contents.read_messages(
         {}, [&](const auto& key, const auto& value) { copy.put_message(key, value); });
     copy.put_definitions(damaged.topology());
