@@ -218,6 +218,11 @@ asio::awaitable<void> Channel::get(const basic::Get& method) {
     throw wire::ChannelError(ChannelErrorCode::not_found,
                              "no " + queue_in_vhost(name, connection_.vhost().name), kMethod);
   }
+  if (got.unreadable) {
+    throw wire::ChannelError(
+        ChannelErrorCode::not_found,
+        queue_in_vhost(name, connection_.vhost().name) + " cannot be read from disk", kMethod);
+  }
   if (got.message == nullptr) {
     reply(basic::GetEmpty{});
     co_return;

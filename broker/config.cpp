@@ -105,6 +105,7 @@ CommandLine read_command_line(int argc, const char* const* argv) {
   CLI::App app("StoatMQ, an AMQP 0-9-1 message broker", "stoatd");
   std::string file;
   bool salvage = false;
+  bool check = false;
   std::map<std::string, std::string> given;
   app.add_option("--config", file, "Configuration file (TOML); flags beat it")->type_name("FILE");
   for (const Flag& flag : kFlags) {
@@ -114,6 +115,7 @@ CommandLine read_command_line(int argc, const char* const* argv) {
         ->type_name(flag.placeholder);
   }
   app.add_flag("--salvage", salvage, "Open a damaged data folder and keep what can be read");
+  app.add_flag("--check", check, "Tell what of the data folder is damaged, and end");
   app.set_version_flag("--version", "stoatd " + std::string(version()));
 
   CommandLine result;
@@ -138,7 +140,9 @@ CommandLine read_command_line(int argc, const char* const* argv) {
                        flag.name);
     }
   }
+  if (salvage && check) throw ConfigError("--check and --salvage exclude each other");
   result.config.salvage = salvage;
+  result.config.check = check;
   return result;
 }
 

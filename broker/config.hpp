@@ -23,6 +23,7 @@ struct Config {
   std::filesystem::path data_dir = "stoat-data";
   std::filesystem::path load_definitions;  // empty: none
   bool salvage = false;                    // by flag only
+  bool check = false;                      // by flag only: look at data_dir and end
 
   std::uint32_t frame_max = 131072;  // bytes
   std::uint16_t channel_max = 2047;

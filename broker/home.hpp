@@ -53,6 +53,7 @@ struct Got {
   bool redelivered = false;
   std::uint64_t messages_left = 0;  // ready ones
   bool queue_gone = false;
+  bool unreadable = false;  // the next message is on disk and cannot be read
 };
 
 struct QueueCounts {
@@ -118,6 +119,9 @@ class Home {
     // The last consumer of an auto-delete queue left: the queue refuses consumers from now on and
     // is to be deleted. Called from end_turn() only.
     std::function<void(QueueId)> unused;
+    // A queue's messages on disk cannot be read; what was said of it. Its consumers are being
+    // cancelled. May be empty.
+    std::function<void(QueueId, const std::string&)> unreadable = {};
   };
 
   Home(WorkerIndex index, store::Store& store, const Clock& clock, Hooks hooks,

@@ -103,9 +103,11 @@ void Home::Impl::read(store::StreamId stream, std::uint32_t generation,
 }
 
 void Home::Impl::read_completed(QueueId id, std::uint32_t generation, store::ReadResult result) {
-  // After an error the store takes nothing more and the process stops: the queue goes on waiting.
-  if (result.error) return;
-  if (Queue* queue = find(id)) queue->loaded(generation, std::move(result));
+  Queue* queue = find(id);
+  if (queue == nullptr) return;
+  if (!result.error) return queue->loaded(generation, std::move(result));
+  if (hooks.unreadable) hooks.unreadable(id, result.error->text);
+  queue->read_failed(generation);
 }
 
 // --- the end of a turn ---

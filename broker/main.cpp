@@ -9,6 +9,7 @@
 
 #include "broker/config.hpp"
 #include "broker/definitions.hpp"
+#include "broker/folder_inspection.hpp"
 #include "broker/log.hpp"
 #include "broker/server.hpp"
 #include "broker/service_notify.hpp"
@@ -19,6 +20,7 @@ namespace {
 
 constexpr int kExitFailed = 1;
 constexpr int kExitBadConfiguration = 2;
+constexpr int kExitCannotCheck = 2;
 
 int run(const stoat::broker::Config& config) {
   namespace broker = stoat::broker;
@@ -49,6 +51,15 @@ int run(const stoat::broker::Config& config) {
   return failed ? kExitFailed : 0;
 }
 
+int check(const stoat::broker::Config& config) {
+  try {
+    return stoat::broker::check_data_folder(config.data_dir);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "stoatd: cannot check: %s\n", error.what());
+    return kExitCannotCheck;
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -58,6 +69,7 @@ int main(int argc, char** argv) {
       std::puts(command_line.print->c_str());
       return 0;
     }
+    if (command_line.config.check) return check(command_line.config);
     return run(command_line.config);
   } catch (const stoat::broker::ConfigError& error) {
     std::fprintf(stderr, "stoatd: %s\n", error.what());

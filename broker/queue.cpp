@@ -194,6 +194,7 @@ void Queue::dispatch() {
     if (consumer == nullptr) break;
     deliver(*consumer);
   }
+  end_waiting_for_unreadable();
   consumers_.return_leases();
   read_ahead();
 }
@@ -289,6 +290,20 @@ void Queue::serve_gets() {
   }
 }
 
+void Queue::end_waiting_for_unreadable() {
+  if (!ready_.unreadable() || ready_.front()) return;
+  ready_.try_again();
+  while (!gets_.empty()) {
+    Got got;
+    got.unreadable = true;
+    context_.finished_gets.push_back({gets_.pop_front(), std::move(got)});
+  }
+  // An auto-delete queue stays: it still has its messages.
+  consumers_.remove_all([](Consumer& consumer) {
+    consumer.outbox->consumer_cancelled(consumer.channel, consumer.id);
+  });
+}
+
 void Queue::read_ahead() {
   if (consumers_.empty() && gets_.empty()) return;
   const auto first_prepared =
@@ -301,6 +316,12 @@ void Queue::read_ahead() {
 void Queue::loaded(std::uint32_t generation, store::ReadResult result) {
   if (generation != ready_.read_generation()) return;
   ready_.loaded(std::move(result));
+  mark_changed();
+}
+
+void Queue::read_failed(std::uint32_t generation) {
+  if (generation != ready_.read_generation()) return;
+  ready_.read_failed();
   mark_changed();
 }
 

@@ -93,6 +93,9 @@ class Queue {
   void puts_committed();
   void numbers_written(const store::QueueNumbers& numbers);
   void loaded(std::uint32_t generation, store::ReadResult result);
+  // What lies on disk next cannot be read. Once all before it is handed out, consumers are
+  // cancelled and gets refused; whoever asks anew causes another try.
+  void read_failed(std::uint32_t generation);
 
   // --- maintenance ---
   // Drops what is ready; answers how many.
@@ -123,6 +126,7 @@ class Queue {
   void count_delivery(Sequence sequence, bool durable, bool redelivered);
   Got take_for_get();
   void serve_gets();
+  void end_waiting_for_unreadable();
   void read_ahead();
   void give_back(Sequence sequence, UnackedMessage& entry, SettleKind kind);
   bool finish(UnackedMessage& entry);

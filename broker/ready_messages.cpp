@@ -159,7 +159,7 @@ void ReadyMessages::committed() {
 
 std::optional<ReadyMessages::ReadRequest> ReadyMessages::next_read(
     std::optional<Sequence> first_prepared) {
-  if (reading_ != Reading::nothing) return std::nullopt;
+  if (reading_ != Reading::nothing || unreadable_) return std::nullopt;
   if (returned_is_next() && returned_.front().body == nullptr &&
       persister_.committed(returned_.front().put)) {
     read_ = read_returned();
@@ -234,6 +234,12 @@ void ReadyMessages::loaded(store::ReadResult result) {
   } else {
     load_disk_range(result);
   }
+}
+
+void ReadyMessages::read_failed() {
+  STOAT_ASSERT(reading_ != Reading::nothing, stream_.queue);
+  reading_ = Reading::nothing;
+  unreadable_ = true;
 }
 
 void ReadyMessages::load_returned(store::ReadResult& result) {
@@ -328,6 +334,7 @@ ReadyMessages::Purged ReadyMessages::purge(Sequence next) {
   disk_count_ = disk_bytes_ = disk_durable_count_ = disk_durable_bytes_ = 0;
   count_ = bytes_ = 0;
   reading_ = Reading::nothing;
+  unreadable_ = false;
   ++read_generation_;
   return purged;
 }

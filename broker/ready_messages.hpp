@@ -89,6 +89,10 @@ class ReadyMessages {
   // Tells the answers to reads from before a purge apart.
   std::uint32_t read_generation() const { return read_generation_; }
   void loaded(store::ReadResult result);
+  // The read that was asked for cannot be done. None is asked for again until try_again().
+  void read_failed();
+  bool unreadable() const { return unreadable_; }
+  void try_again() { unreadable_ = false; }
 
   // Drops all; `next` is above every position given out.
   Purged purge(Sequence next);
@@ -153,6 +157,7 @@ class ReadyMessages {
   Persister::BatchNumber watched_ = 0;
   ReadRequest read_;
   Reading reading_ = Reading::nothing;
+  bool unreadable_ = false;  // the next one on disk
   std::uint32_t read_generation_ = 0;
 };
 

@@ -78,6 +78,7 @@ class Replica {
 
   // nullptr when there is no such vhost. Stays valid: vhosts are not removed.
   VhostReplica* find_vhost(std::string_view name) const;
+  const NameMap<std::unique_ptr<VhostReplica>>& vhosts() const { return vhosts_; }
   const UserDef* find_user(std::string_view name) const;
   // nullptr: the user may not use the vhost.
   std::shared_ptr<const Permissions> permissions(std::string_view user,

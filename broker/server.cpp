@@ -14,6 +14,7 @@
 #include "broker/alarms.hpp"
 #include "broker/control.hpp"
 #include "broker/definitions.hpp"
+#include "broker/folder_inspection.hpp"
 #include "broker/listener.hpp"
 #include "broker/log.hpp"
 #include "broker/worker.hpp"
@@ -87,6 +88,12 @@ void Server::Impl::start() {
   options.on_failure = [this](const store::StoreError& error) {
     log::error("the store failed, nothing is confirmed any more: " + error.text);
     if (on_fatal) on_fatal(error.text);
+  };
+  options.on_log_line = [](std::string_view line) { log::warn("store: " + std::string(line)); };
+  options.on_salvaged = [](const store::FolderReport& report) {
+    for (const std::string& line : inspection_lines(report)) log::warn("salvage: " + line);
+    log::warn("salvage: all that could be read is kept; the damaged files are in " +
+              report.kept_aside);
   };
   store = store::open_rocks_store(std::move(options));
   store::Recovered recovered = store->recover();

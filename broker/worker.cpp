@@ -7,6 +7,9 @@
 #include "base/assert.hpp"
 #include "broker/connection.hpp"
 #include "broker/control.hpp"
+#include "broker/log.hpp"
+#include "broker/queue_arguments.hpp"
+#include "store/open.hpp"
 
 namespace stoat::broker {
 
@@ -36,12 +39,26 @@ Worker::Worker(WorkerIndex index, const Config& config, store::Store& store, con
   hooks.unused = [this](QueueId queue) {
     asio::co_spawn(control_->io(), control_->delete_unused(queue), asio::detached);
   };
+  hooks.unreadable = [this](QueueId queue, const std::string& text) {
+    log::error(name_of(queue) + " cannot be read, its consumers are cancelled: " + text +
+               store::kDamagedAdvice);
+  };
   home_ = std::make_unique<Home>(index, store, clock, std::move(hooks));
   std::random_device seed;
   for (auto& word : random_state_) word = (std::uint64_t{seed()} << 32) | seed();
 }
 
 Worker::~Worker() = default;
+
+// For the log, and seldom: looks through all queues.
+std::string Worker::name_of(QueueId id) const {
+  for (const auto& [vhost_name, vhost] : replica_.vhosts()) {
+    for (const auto& [name, queue] : vhost->queues) {
+      if (queue.spec.id == id) return queue_in_vhost(name, vhost_name);
+    }
+  }
+  return "queue number " + std::to_string(id.value);
+}
 
 void Worker::connect(std::vector<Worker*> workers, Control& control) {
   workers_ = std::move(workers);

@@ -136,6 +136,7 @@ class Worker {
   std::uint64_t random();
 
  private:
+  std::string name_of(QueueId id) const;
   void deliver(ConnectionId to, WorkerIndex worker, ToConnection& batch);
   void receive(ConnectionId to, WorkerIndex from_home, ToConnection& batch);
   void bounce(WorkerIndex home, ConnectionId from, const ToConnection& batch);

@@ -4,6 +4,8 @@
 #include <iterator>
 #include <utility>
 
+#include "store/error_text.hpp"
+
 namespace stoat::store {
 namespace {
 
@@ -124,7 +126,7 @@ std::optional<StoreError> Committer::write() {
     status = database_.db().Write(options, &builder_.transient());
   }
   if (status.ok()) status = write_durable();
-  if (!status.ok()) latch_.close("cannot write to " + database_.dir() + ": " + status.ToString());
+  if (!status.ok()) latch_.close("cannot write to " + database_.dir() + ": " + error_text(status));
   // Also when RocksDB itself failed in the background meanwhile: what it took may not be kept.
   return latch_.error();
 }

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "store/damaged_database.hpp"
 #include "store/key_layout.hpp"
 #include "store/open.hpp"
 
@@ -55,23 +56,38 @@ bool is_held(const rocksdb::Status& status) {
 
 }  // namespace
 
-DataFolder::DataFolder(rocksdb::Env& env, std::filesystem::path dir)
+DataFolder::DataFolder(rocksdb::Env& env, std::filesystem::path dir, Use use)
     : env_(env), dir_(std::move(dir)) {
+  use == Use::open ? open() : look();
+}
+
+void DataFolder::open() {
   // Looked at before the lock, which would leave a file, and again under it.
   if (inspect() == kNoFormat) create();
-  const auto status = env_.LockFile(dir_ / kLockFile, &lock_);
-  if (is_held(status)) refuse(dir_, "is in use by another process");
-  if (!status.ok()) refuse(dir_, "cannot be locked: " + status.ToString());
+  lock();
   try {
     if (inspect() != kFormatVersion) write_format_file();
+    complete_exchange();
   } catch (...) {
     env_.UnlockFile(lock_);
     throw;
   }
 }
 
+void DataFolder::look() {
+  if (inspect() == kNoFormat) refuse(dir_, "does not exist or is empty");
+  // Without the file nobody holds the lock; taking it would make one.
+  if (env_.FileExists(dir_ / kLockFile).ok()) lock();
+}
+
+void DataFolder::lock() {
+  const auto status = env_.LockFile(dir_ / kLockFile, &lock_);
+  if (is_held(status)) refuse(dir_, "is in use by another process");
+  if (!status.ok()) refuse(dir_, "cannot be locked: " + status.ToString());
+}
+
 DataFolder::~DataFolder() {
-  env_.UnlockFile(lock_);
+  if (lock_) env_.UnlockFile(lock_);
 }
 
 int DataFolder::inspect() const {
@@ -119,6 +135,34 @@ void DataFolder::create() {
     std::filesystem::permissions(dir_, std::filesystem::perms::owner_all, ignored);
   }
   if (dir_.has_parent_path()) sync(dir_.parent_path());
+}
+
+void DataFolder::begin_salvage() {
+  remove_folder(env_, salvage_dir());
+  remove_folder(env_, salvaged_dir());
+}
+
+// Each step is on the disk before the next: whatever is there at a start tells how far it came.
+std::string DataFolder::exchange_for_salvaged() {
+  rename(salvage_dir(), salvaged_dir());
+  std::filesystem::path aside = dir_ / "db.damaged";
+  for (int number = 2; env_.FileExists(aside).ok(); ++number) {
+    aside = dir_ / ("db.damaged-" + std::to_string(number));
+  }
+  rename(database_dir(), aside);
+  rename(salvaged_dir(), database_dir());
+  return aside;
+}
+
+void DataFolder::complete_exchange() {
+  if (!env_.FileExists(salvaged_dir()).ok()) return;
+  if (!env_.FileExists(database_dir()).ok()) rename(salvaged_dir(), database_dir());
+}
+
+void DataFolder::rename(const std::filesystem::path& from, const std::filesystem::path& to) {
+  const auto status = env_.RenameFile(from, to);
+  if (!status.ok()) refuse(dir_, "cannot be written to: " + status.ToString());
+  sync(dir_);
 }
 
 void DataFolder::write_format_file() {

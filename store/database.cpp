@@ -9,6 +9,7 @@
 #include "rocksdb/table.h"
 #include "rocksdb/transaction_log.h"
 #include "store/body_filter.hpp"
+#include "store/error_text.hpp"
 #include "store/flush_filter.hpp"
 #include "store/info_log.hpp"
 #include "store/key_layout.hpp"
@@ -27,7 +28,7 @@ constexpr std::uint64_t kMaxManifestBytes = 4u << 20;
 constexpr std::size_t kScanReadaheadBytes = 256u << 10;
 
 [[noreturn]] void refuse(const std::string& what, const rocksdb::Status& status) {
-  throw StoreOpenError(what + ": " + status.ToString());
+  throw StoreOpenError(what + ": " + error_text(status));
 }
 
 }  // namespace
@@ -50,8 +51,13 @@ Database::Database(const RocksOptions& options, const std::string& dir,
       {kBodiesFamily, body_options()}};
   std::vector<rocksdb::ColumnFamilyHandle*> handles;
   rocksdb::DB* db = nullptr;
+  env_.CreateDirIfMissing(dir_).PermitUncheckedError();  // where it cannot be made, opening fails
   const auto status = rocksdb::DB::Open(db_options(options), dir_, families, &handles, &db);
-  if (!status.ok()) refuse("cannot open " + dir_, status);
+  if (!status.ok()) {
+    const bool damaged = status.IsCorruption() || status.IsNotFound() || status.IsPathNotFound();
+    throw StoreOpenError("cannot open " + dir_ + ": " + error_text(status) +
+                         (damaged ? kDamagedAdvice : ""));
+  }
   db_.reset(db);
   std::copy(handles.begin(), handles.end(), handles_.begin());
 }
@@ -72,10 +78,9 @@ rocksdb::DBOptions Database::db_options(const RocksOptions& options) {
   db.listeners.push_back(listener_);
 
   // What a power cut may leave is the log up to some point, whole groups only. check_wal has made
-  // sure before that this point lies behind everything synced. A salvage takes what it can.
-  db.wal_recovery_mode = options.salvage ? rocksdb::WALRecoveryMode::kSkipAnyCorruptedRecords
-                                         : rocksdb::WALRecoveryMode::kPointInTimeRecovery;
-  if (!options.salvage) db.wal_filter = &replay_guard_;
+  // sure before that this point lies behind everything synced.
+  db.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
+  db.wal_filter = &replay_guard_;
   // Replay runs at some 230 MB/s, so this is what a start after a crash takes.
   db.max_total_wal_size = options.write_buffer_bytes * 2;
   db.recycle_log_file_num = 0;            // not to be had with these recovery modes

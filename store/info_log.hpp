@@ -29,7 +29,9 @@ class InfoLog final : public rocksdb::Logger {
     if (!on_line_) return;
     char line[kMaxLineBytes];
     const int length = std::vsnprintf(line, sizeof line, format, arguments);
-    if (length > 0) on_line_({line, std::min(static_cast<std::size_t>(length), sizeof line - 1)});
+    if (length <= 0) return;
+    std::string_view text(line, std::min(static_cast<std::size_t>(length), sizeof line - 1));
+    on_line_(text.substr(0, text.find_last_not_of(" \n") + 1));
   }
 
  private:

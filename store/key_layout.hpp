@@ -88,6 +88,13 @@ namespace stoat::store {
 inline constexpr int kFormatVersion = 2;
 inline constexpr int kOldestFormatVersion = 1;
 
+inline bool is_known_format(std::string_view version) {
+  for (int known = kOldestFormatVersion; known <= kFormatVersion; ++known) {
+    if (version == std::to_string(known)) return true;
+  }
+  return false;
+}
+
 inline constexpr const char* kTopologyFamily = "topology";
 inline constexpr const char* kQueuesFamily = "queues";
 inline constexpr const char* kMessagesFamily = "messages";

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "store/folder_report.hpp"
 #include "store/store.hpp"
 
 namespace rocksdb {
@@ -21,14 +22,20 @@ struct StoreOpenError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// Ends the error's line where something is damaged.
+inline constexpr const char* kDamagedAdvice =
+    "; stoatd --check tells what is damaged, stoatd --salvage keeps all that can be read";
+
 struct RocksOptions {
   std::filesystem::path data_dir;  // created when absent; refused when not empty and not ours
   std::size_t write_buffer_bytes = 32u << 20;
   int write_buffers = 3;
   // A group is closed at this many bytes even if more wait.
   std::size_t max_group_bytes = 8u << 20;
-  // Opens what can be had of a folder whose log is damaged, instead of refusing it.
+  // Makes the folder anew of what can be read of it, if anything in it is damaged, instead of
+  // refusing it (store/salvage.hpp); on_salvaged then tells what was found.
   bool salvage = false;
+  std::function<void(const FolderReport&)> on_salvaged;
   // Runs once, on a thread of the store's, when a write or sync failed.
   std::function<void(const StoreError&)> on_failure;
   // A warning or error of the engine's own, for the log; from any thread.

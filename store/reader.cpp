@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "store/error_text.hpp"
 #include "store/message_cursor.hpp"
 #include "store/read_collector.hpp"
 
@@ -10,32 +11,56 @@ namespace stoat::store {
 namespace {
 
 // Where a stream's positions before its recovery are neither stored nor settled.
+//
+// Where something is missing it makes sure that nothing is: RocksDB 7.8, stepping from one table to
+// the next, takes a table whose first block cannot be read for one that has ended, without an
+// error; a seek into it does tell.
 class GapFinder {
  public:
-  GapFinder(const StreamState& stream, Sequence from) : stream_(stream), from_(from) {}
+  GapFinder(Database& database, const StreamState& stream, Sequence from)
+      : database_(database), stream_(stream), from_(from) {}
 
-  // Nothing is stored between the last message seen and this one.
-  void see(Sequence stored) {
-    add(stored);
+  // Nothing was met between the last message seen and this one. False: something there cannot be
+  // read.
+  bool see(Sequence stored) {
+    if (!add(stored)) return false;
     from_ = stored.next();
+    return true;
   }
-  void see_end(Sequence end) { add(end); }
+  bool see_end(Sequence end) { return add(end); }
+  const rocksdb::Status& status() const { return status_; }
   std::vector<Settle> take() { return std::move(gaps_); }
 
  private:
-  void add(Sequence end) {
-    end = std::min(end, stream_.recovered_next);
+  bool add(Sequence end) {
+    bool made_sure = false;
     while (from_ < end) {
       const SettledRun run = stream_.live_run_at(from_);
       const Sequence run_end = std::min(run.end, end);
-      if (!run.settled) gaps_.push_back({stream_.id, from_, Sequence{run_end.value - 1}});
+      if (!run.settled) {
+        if (!std::exchange(made_sure, true) && !is_readable(from_, end)) return false;
+        const Sequence gap_end = std::min(run_end, stream_.recovered_next);
+        if (from_ < gap_end) {
+          gaps_.push_back({stream_.id, from_, Sequence{gap_end.value - 1}});
+        }
+      }
       from_ = run_end;
     }
+    return true;
   }
 
+  bool is_readable(Sequence from, Sequence end) {
+    MessageCursor cursor(database_, stream_, end);
+    cursor.seek(from);
+    status_ = cursor.status();
+    return status_.ok();
+  }
+
+  Database& database_;
   const StreamState& stream_;
   Sequence from_;
   std::vector<Settle> gaps_;
+  rocksdb::Status status_;
 };
 
 }  // namespace
@@ -96,19 +121,26 @@ ReadResult Reader::answer(const Request& request) {
   if (!stream || request.from >= request.limit.end) return collector.finish();
 
   MessageCursor cursor(database_, *stream, request.limit.end);
-  GapFinder gaps(*stream, request.from);
+  GapFinder gaps(database_, *stream, request.from);
+  bool readable = true;
   for (cursor.seek(request.from); cursor.valid(); cursor.next()) {
-    gaps.see(cursor.sequence());
-    if (!collector.add(cursor.sequence(), cursor.bytes(), cursor.transient())) break;
+    readable = gaps.see(cursor.sequence());
+    if (!readable || !collector.add(cursor.sequence(), cursor.bytes(), cursor.transient())) break;
   }
   ReadResult result = collector.finish();
-  if (const auto status = cursor.status(); !status.ok()) {
-    result = {};
+  auto status = cursor.status();
+  if (status.ok() && readable && result.end) gaps.see_end(request.limit.end);
+  if (status.ok()) status = gaps.status();
+  if (!status.ok()) {
+    // What was read is answered; the next read begins with what cannot be.
+    result.end = false;
     result.resume_from = request.from;
-    result.error = StoreError{"cannot read from " + database_.dir() + ": " + status.ToString()};
-    return result;
+    if (result.messages.empty()) {
+      result.error = StoreError{"cannot read from " + database_.dir() + ": " + error_text(status)};
+      return result;
+    }
+    result.resume_from = result.messages.back().sequence.next();
   }
-  if (result.end) gaps.see_end(request.limit.end);
   if (auto found = gaps.take(); !found.empty()) on_gaps_(std::move(found));
   return result;
 }

@@ -37,7 +37,7 @@ Reclaimer::Reclaimer(Database& database, StreamTable& streams, const GroupBuilde
       builder_(builder),
       dead_bytes_worth_merging_(dead_bytes_worth_merging),
       forget_(std::move(forget)),
-      due_{false, !deleted.empty()},
+      due_{false, !deleted.empty(), false},
       deleted_(std::move(deleted)) {}
 
 Reclaimer::~Reclaimer() {
@@ -69,6 +69,12 @@ void Reclaimer::tables_written() {
   wake_.notify_one();
 }
 
+void Reclaimer::stop_merging() {
+  std::lock_guard lock(mutex_);
+  due_.stop_merging = true;
+  wake_.notify_one();
+}
+
 void Reclaimer::stop() {
   {
     std::lock_guard lock(mutex_);
@@ -86,11 +92,13 @@ std::size_t Reclaimer::queues_being_freed() const {
 void Reclaimer::run() {
   std::unique_lock lock(mutex_);
   while (true) {
-    wake_.wait(lock, [this] { return stopping_ || due_.tables || due_.queues; });
+    wake_.wait(lock,
+               [this] { return stopping_ || due_.tables || due_.queues || due_.stop_merging; });
     if (stopping_) return;
     const Due due = std::exchange(due_, {});
     if (due.tables) settled_bytes_ = settled_positions_ = 0;
     lock.unlock();
+    if (due.stop_merging) turn_off_merging();
     drop_dead_tables();
     if (due.tables) merge_where_mostly_dead();
     look_after_deleted_queues();
@@ -126,6 +134,16 @@ void Reclaimer::drop_dead_tables() {
   }
 }
 
+void Reclaimer::turn_off_merging() {
+  merging_ = false;
+  for (auto* family : {database_.meta(), database_.topology(), database_.queues(),
+                       database_.messages(), database_.transient(), database_.bodies()}) {
+    database_.db()
+        .SetOptions(family, {{"disable_auto_compactions", "true"}})
+        .PermitUncheckedError();
+  }
+}
+
 void Reclaimer::merge_where_mostly_dead() {
   const std::uint64_t held = table_bytes(database_.messages());
   const std::uint64_t alive = builder_.alive_bytes();
@@ -147,6 +165,7 @@ void Reclaimer::merge_where_mostly_dead() {
 
 void Reclaimer::merge(rocksdb::ColumnFamilyHandle* family, const rocksdb::Slice* begin,
                       const rocksdb::Slice* end) {
+  if (!merging_) return;
   rocksdb::CompactRangeOptions options;
   options.exclusive_manual_compaction = false;
   options.canceled = &stopping_;

@@ -41,6 +41,9 @@ class Reclaimer {
   void published(const UnsyncedMarks::Published& marks);
   // RocksDB has written tables: deleted queues may be gone from them.
   void tables_written();
+  // A table cannot be read: merges, which would only fail again and again, are given up until the
+  // next start. Tables that are dead as a whole are still dropped.
+  void stop_merging();
   void stop();
   std::size_t queues_being_freed() const;
 
@@ -48,10 +51,12 @@ class Reclaimer {
   struct Due {
     bool tables = false;  // enough was settled to look through the tables
     bool queues = false;
+    bool stop_merging = false;
   };
 
   void run();
   void drop_dead_tables();
+  void turn_off_merging();
   void merge_where_mostly_dead();
   void merge(rocksdb::ColumnFamilyHandle* family, const rocksdb::Slice* begin,
              const rocksdb::Slice* end);
@@ -74,6 +79,8 @@ class Reclaimer {
   std::uint64_t settled_positions_ = 0;
   std::vector<QueueId> deleted_;
   std::atomic<bool> stopping_ = false;
+
+  bool merging_ = true;  // its thread's own
 
   std::thread thread_;
 };

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "store/error_text.hpp"
 #include "store/key_layout.hpp"
 #include "store/message_cursor.hpp"
 #include "store/open.hpp"
@@ -18,8 +19,7 @@ std::string_view view(const rocksdb::Slice& slice) {
 
 class Recovery {
  public:
-  Recovery(Database& database, StreamTable& streams, bool recount)
-      : database_(database), streams_(streams), recount_(recount) {}
+  Recovery(Database& database, StreamTable& streams) : database_(database), streams_(streams) {}
 
   RecoveryResult run() {
     read_meta();
@@ -38,11 +38,11 @@ class Recovery {
   };
 
   [[noreturn]] void refuse(const std::string& what) const {
-    throw StoreOpenError("damaged data in " + database_.dir() + ": " + what);
+    throw StoreOpenError("damaged data in " + database_.dir() + ": " + what + kDamagedAdvice);
   }
 
   void check(const rocksdb::Status& status, const char* what) const {
-    if (!status.ok()) refuse("cannot read " + std::string(what) + ": " + status.ToString());
+    if (!status.ok()) refuse("cannot read " + std::string(what) + ": " + error_text(status));
   }
 
   std::optional<std::string> meta(std::string_view key) const {
@@ -72,9 +72,7 @@ class Recovery {
 
   // One that was converted still says the old version here until the first write.
   void check_format(const std::string& format) const {
-    for (int known = kOldestFormatVersion; known <= kFormatVersion; ++known) {
-      if (format == std::to_string(known)) return;
-    }
+    if (is_known_format(format)) return;
     refuse("its format is " + format + ", its FORMAT file says " + std::to_string(kFormatVersion));
   }
 
@@ -149,8 +147,7 @@ class Recovery {
     for (const auto& [index, encoded] : found.chunks) {
       if (!settled.restore_chunk(index, encoded)) refuse("a stream's settled chunk is malformed");
     }
-    const bool look = found.record.count > 0 || recount_;
-    const Sequence after_last = look ? after_last_key(found.id) : Sequence{1};
+    const Sequence after_last = found.record.count > 0 ? after_last_key(found.id) : Sequence{1};
     const Sequence next = std::max({found.record.reserved_next, settled.settled_end(),
                                     found.record.delivered_ceiling.next(), after_last});
 
@@ -160,7 +157,6 @@ class Recovery {
     stream->record = found.record;
     stream->restore_watermark(found.record.watermark);
     for (const auto& [index, encoded] : found.chunks) stream->restore_chunk(index, encoded);
-    if (recount_) count_messages(*stream);
     settle_unstored(*stream, after_last);
 
     result_.alive_bytes += stream->record.bytes;
@@ -199,28 +195,16 @@ class Recovery {
     stream.publish(begin, last);
   }
 
-  void count_messages(StreamState& stream) const {
-    stream.record.count = 0;
-    stream.record.bytes = 0;
-    MessageCursor cursor(database_, stream, stream.recovered_next);
-    for (cursor.seek(Sequence{1}); cursor.valid(); cursor.next()) {
-      stream.record.count += 1;
-      stream.record.bytes += cursor.bytes().size();
-    }
-    check(cursor.status(), "a queue's messages");
-  }
-
   Database& database_;
   StreamTable& streams_;
-  const bool recount_;
   std::vector<Found> found_;  // of the queue being read
   RecoveryResult result_;
 };
 
 }  // namespace
 
-RecoveryResult recover(Database& database, StreamTable& streams, bool recount) {
-  return Recovery(database, streams, recount).run();
+RecoveryResult recover(Database& database, StreamTable& streams) {
+  return Recovery(database, streams).run();
 }
 
 }  // namespace stoat::store

@@ -24,9 +24,7 @@ struct RecoveryResult {
 // What was given out before but lies beyond the last key, or before the first, is settled here:
 // those messages were never stored or were transient.
 //
-// recount: the records are not to be trusted (a salvage): count what is there, reading every key.
-//
 // Thread: the opening one, before any other knows `streams`. Throws StoreOpenError.
-RecoveryResult recover(Database& database, StreamTable& streams, bool recount);
+RecoveryResult recover(Database& database, StreamTable& streams);
 
 }  // namespace stoat::store

@@ -2,12 +2,15 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <utility>
 
 #include "base/assert.hpp"
 #include "rocksdb/listener.h"
 #include "store/committer.hpp"
+#include "store/damaged_database.hpp"
 #include "store/data_folder.hpp"
 #include "store/database.hpp"
+#include "store/error_text.hpp"
 #include "store/failure_latch.hpp"
 #include "store/group_builder.hpp"
 #include "store/key_layout.hpp"
@@ -15,6 +18,7 @@
 #include "store/reader.hpp"
 #include "store/reclaimer.hpp"
 #include "store/recovery.hpp"
+#include "store/salvage.hpp"
 #include "store/stream_table.hpp"
 #include "store/wal_check.hpp"
 
@@ -26,12 +30,14 @@ namespace {
 // Owner: RocksDB, shared with RocksStore. Thread: RocksDB's.
 class Listener final : public rocksdb::EventListener {
  public:
-  explicit Listener(FailureLatch& latch) : latch_(latch) {}
+  Listener(FailureLatch& latch, std::function<void(std::string_view)> on_log_line)
+      : latch_(latch), on_log_line_(std::move(on_log_line)) {}
 
   // After this call nobody is in the former one any more.
   void set_reclaimer(Reclaimer* reclaimer) {
     std::lock_guard lock(mutex_);
     reclaimer_ = reclaimer;
+    if (reclaimer_ && !merging_) reclaimer_->stop_merging();
   }
 
   void OnFlushCompleted(rocksdb::DB*, const rocksdb::FlushJobInfo&) override { tables_written(); }
@@ -40,21 +46,48 @@ class Listener final : public rocksdb::EventListener {
   }
 
   void OnBackgroundError(rocksdb::BackgroundErrorReason reason, rocksdb::Status* error) override {
+    if (reason != rocksdb::BackgroundErrorReason::kCompaction) {
+      return latch_.close("cannot write in the background: " + error_text(*error));
+    }
+    if (is_of_reading(*error)) {
+      // Nothing more is lost by leaving the tables as they are.
+      merging_failed(error_text(*error));
+      *error = rocksdb::Status::OK();
+      return;
+    }
     // A merge that finds no room loses nothing; it is tried again.
-    const bool harmless = reason == rocksdb::BackgroundErrorReason::kCompaction &&
-                          error->severity() < rocksdb::Status::Severity::kHardError;
-    if (!harmless) latch_.close("cannot write in the background: " + error->ToString());
+    if (error->severity() >= rocksdb::Status::Severity::kHardError) {
+      latch_.close("cannot write in the background: " + error_text(*error));
+    }
   }
 
  private:
+  // RocksDB has no code that tells reading from writing.
+  static bool is_of_reading(const rocksdb::Status& error) {
+    const std::string text = error.ToString();
+    return error.IsCorruption() || error.IsPathNotFound() ||
+           text.find("While open a file for random read") != std::string::npos ||
+           text.find("While pread") != std::string::npos;
+  }
+
   void tables_written() {
     std::lock_guard lock(mutex_);
     if (reclaimer_) reclaimer_->tables_written();
   }
+  void merging_failed(const std::string& text) {
+    std::lock_guard lock(mutex_);
+    if (!std::exchange(merging_, false)) return;
+    if (on_log_line_) {
+      on_log_line_("a table cannot be read, tables are no longer merged: " + text + kDamagedAdvice);
+    }
+    if (reclaimer_) reclaimer_->stop_merging();
+  }
 
   FailureLatch& latch_;
-  std::mutex mutex_;  // guards reclaimer_, also while it is called
+  const std::function<void(std::string_view)> on_log_line_;
+  std::mutex mutex_;  // guards what follows, reclaimer_ also while it is called
   Reclaimer* reclaimer_ = nullptr;
+  bool merging_ = true;  // until a table turned out to be unreadable
 };
 
 // The durable engine: puts its parts together and hands each call to the one it is for.
@@ -72,8 +105,12 @@ class RocksStore final : public Store {
         folder_(env(), options_.data_dir),
         latch_(options_.on_failure),
         streams_(std::make_shared<StreamTable>()),
-        listener_(std::make_shared<Listener>(latch_)) {
-    if (!options_.salvage) refuse_damage();
+        listener_(std::make_shared<Listener>(latch_, options_.on_log_line)) {
+    if (options_.salvage) {
+      const auto report = salvage_folder(options_, folder_);
+      if (report && options_.on_salvaged) options_.on_salvaged(*report);
+    }
+    refuse_damage();
     database_.emplace(options_, folder_.database_dir(), streams_, listener_);
   }
 
@@ -82,7 +119,7 @@ class RocksStore final : public Store {
   Recovered recover() override {
     STOAT_ASSERT(!committer_);
     database_->reset_transient();
-    RecoveryResult result = store::recover(*database_, *streams_, options_.salvage);
+    RecoveryResult result = store::recover(*database_, *streams_);
     streams_->set_complete();
     builder_.emplace(*database_, *streams_, result);
     reclaimer_.emplace(*database_, *streams_, *builder_, options_.write_buffer_bytes * 2,
@@ -140,11 +177,18 @@ class RocksStore final : public Store {
   rocksdb::Env& env() const { return options_.env ? *options_.env : *rocksdb::Env::Default(); }
 
   void refuse_damage() {
+    // RocksDB would begin anew in a folder without CURRENT, and remove what it does not know.
+    const std::string dir = folder_.database_dir();
+    const std::string current = dir + "/CURRENT";
+    if (!has_no_data(env(), dir) && !env().FileExists(current).ok()) {
+      throw StoreOpenError("data folder " + options_.data_dir.string() + " is damaged: " + current +
+                           " is missing" + kDamagedAdvice);
+    }
     const auto damage = check_wal(env(), folder_.database_dir());
     if (!damage) return;
-    throw StoreOpenError("data folder " + options_.data_dir.string() + " is damaged: " +
-                         damage->file + " at byte " + std::to_string(damage->offset) +
-                         " has lost data that was on the disk; --salvage opens what is left");
+    throw StoreOpenError(
+        "data folder " + options_.data_dir.string() + " is damaged: " + damage->file + " at byte " +
+        std::to_string(damage->offset) + " has lost data that was on the disk" + kDamagedAdvice);
   }
 
   void forget(std::vector<QueueId> queues) {
@@ -169,7 +213,7 @@ class RocksStore final : public Store {
     const auto status = database_->db().Flush(
         options, {database_->meta(), database_->topology(), database_->queues(),
                   database_->messages(), database_->bodies()});
-    if (!status.ok()) latch_.close("cannot flush " + database_->dir() + ": " + status.ToString());
+    if (!status.ok()) latch_.close("cannot flush " + database_->dir() + ": " + error_text(status));
     return status.ok() && !latch_.closed();
   }
 

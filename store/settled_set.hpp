@@ -57,7 +57,8 @@ class SettledSet {
   // What has changed since the last call. The watermark itself is not part of it.
   bool has_changes() const { return !changed_.empty() || !passed_.empty(); }
   Changes take_changes();
-  std::string encode_chunk(std::uint64_t index) const;
+  bool has_chunk(std::uint64_t index) const { return chunks_.contains(index); }
+  std::string encode_chunk(std::uint64_t index) const;  // REQUIRES: has_chunk(index)
 
   // Rebuilding from what was persisted: the watermark first, then any of its chunks. False: the
   // bytes are no chunk of ours. A chunk below the watermark is only remembered as one to erase.

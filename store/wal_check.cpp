@@ -15,32 +15,6 @@ namespace {
 
 constexpr std::string_view kWalSuffix = ".log";
 
-struct WalFile {
-  std::uint64_t number;
-  std::string path;
-};
-
-// The log's files by their numbers, which is the order they were written in.
-std::vector<WalFile> wal_files(rocksdb::Env& env, const std::string& dir) {
-  std::vector<std::string> names;
-  const auto status = env.GetChildren(dir, &names);
-  if (status.IsNotFound()) return {};
-  if (!status.ok()) throw StoreOpenError("cannot read " + dir + ": " + status.ToString());
-  std::vector<WalFile> files;
-  for (const auto& name : names) {
-    if (!name.ends_with(kWalSuffix)) continue;
-    const char* const digits_end = name.data() + name.size() - kWalSuffix.size();
-    std::uint64_t number = 0;
-    const auto parsed = std::from_chars(name.data(), digits_end, number);
-    if (parsed.ec == std::errc() && parsed.ptr == digits_end) {
-      files.push_back({number, dir + "/" + name});
-    }
-  }
-  std::sort(files.begin(), files.end(),
-            [](const WalFile& a, const WalFile& b) { return a.number < b.number; });
-  return files;
-}
-
 // Follows the groups through the log and judges what comes behind the place where the replay will
 // stop.
 class Judge {
@@ -101,6 +75,26 @@ class Judge {
 };
 
 }  // namespace
+
+std::vector<WalFile> wal_files(rocksdb::Env& env, const std::string& dir) {
+  std::vector<std::string> names;
+  const auto status = env.GetChildren(dir, &names);
+  if (status.IsNotFound()) return {};
+  if (!status.ok()) throw StoreOpenError("cannot read " + dir + ": " + status.ToString());
+  std::vector<WalFile> files;
+  for (const auto& name : names) {
+    if (!name.ends_with(kWalSuffix)) continue;
+    const char* const digits_end = name.data() + name.size() - kWalSuffix.size();
+    std::uint64_t number = 0;
+    const auto parsed = std::from_chars(name.data(), digits_end, number);
+    if (parsed.ec == std::errc() && parsed.ptr == digits_end) {
+      files.push_back({number, dir + "/" + name});
+    }
+  }
+  std::sort(files.begin(), files.end(),
+            [](const WalFile& a, const WalFile& b) { return a.number < b.number; });
+  return files;
+}
 
 std::optional<WalDamage> check_wal(rocksdb::Env& env, const std::string& dir) {
   const std::vector<WalFile> files = wal_files(env, dir);

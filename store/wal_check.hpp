@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "rocksdb/env.h"
 #include "rocksdb/wal_filter.h"
@@ -15,6 +16,14 @@ struct WalDamage {
   std::string file;
   std::uint64_t offset = 0;
 };
+
+struct WalFile {
+  std::uint64_t number;
+  std::string path;
+};
+// The log's files in `dir` by their numbers, which is the order they were written in. Throws
+// StoreOpenError when the folder cannot be read.
+std::vector<WalFile> wal_files(rocksdb::Env& env, const std::string& dir);
 
 // Reads the write-ahead log as it lies in `dir`, before RocksDB does. RocksDB replays up to the
 // first bad entry and drops the rest without a word: right for the torn end that a power cut

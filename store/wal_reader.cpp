@@ -45,7 +45,8 @@ std::optional<GroupMark> mark_of(std::string_view batch) {
   return decode_mark(batch.substr(kMarkOffset, kMarkSize));
 }
 
-WalReader::WalReader(rocksdb::Env& env, std::string path) : path_(std::move(path)) {
+WalReader::WalReader(rocksdb::Env& env, std::string path, Entries entries)
+    : path_(std::move(path)), entries_(entries) {
   const auto status = env.NewSequentialFile(path_, &file_, rocksdb::EnvOptions());
   if (!status.ok()) throw StoreOpenError("cannot read " + path_ + ": " + status.ToString());
 }
@@ -95,15 +96,18 @@ std::optional<WalReader::Item> WalReader::take(const Fragment& fragment, std::ui
     // The entry before never ended: a bad spot, and this fragment is looked at again.
     if (cut_short) {
       open_entry_.reset();
-      return Item{cut_offset, true, {}};
+      return Item{cut_offset, true, {}, {}};
     }
   }
   at_ += fragment.size;
   if (!open_entry_) return std::nullopt;  // the end of an entry whose beginning was bad
   std::string& beginning = open_entry_->beginning;
-  beginning.append(fragment.payload.substr(0, kBeginningBytes - beginning.size()));
+  const std::size_t wanted =
+      entries_ == Entries::whole ? fragment.payload.size() : kBeginningBytes - beginning.size();
+  beginning.append(fragment.payload.substr(0, wanted));
   if (fragment.type != kWhole && fragment.type != kLast) return std::nullopt;
-  Item item{open_entry_->offset, false, mark_of(beginning)};
+  Item item{open_entry_->offset, false, mark_of(beginning), {}};
+  if (entries_ == Entries::whole) item.batch = std::move(beginning);
   open_entry_.reset();
   return item;
 }
@@ -114,7 +118,7 @@ std::optional<WalReader::Item> WalReader::next() {
       if (!open_entry_) return std::nullopt;
       const std::uint64_t offset = open_entry_->offset;  // the file ends inside an entry
       open_entry_.reset();
-      return Item{offset, true, {}};
+      return Item{offset, true, {}, {}};
     }
     const std::uint64_t offset = block_offset_ + at_;
     if (const auto fragment = fragment_at(at_)) {
@@ -127,7 +131,7 @@ std::optional<WalReader::Item> WalReader::next() {
     searching_ = true;
     const std::uint64_t bad_offset = open_entry_ ? open_entry_->offset : offset;
     open_entry_.reset();
-    return Item{bad_offset, true, {}};
+    return Item{bad_offset, true, {}, {}};
   }
 }
 

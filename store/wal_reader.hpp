@@ -27,7 +27,7 @@ namespace stoat::store {
 // nothing about where that begins. What was never written (zeros, a file cut short) counts as bad.
 //
 // Owner: check_wal. Thread: one. Throws StoreOpenError when the file cannot be read.
-// Memory: one block.
+// Memory: one block, and one entry when entries are read whole.
 std::optional<GroupMark> mark_of(std::string_view batch);
 
 class WalReader {
@@ -37,15 +37,17 @@ class WalReader {
     bool bad = false;
     // Of a whole entry: what it says of itself; nullopt when it is none of ours.
     std::optional<GroupMark> mark;
+    std::string batch;  // of a whole entry, when entries are read whole
   };
+  enum class Entries { marks, whole };
 
-  WalReader(rocksdb::Env& env, std::string path);
+  WalReader(rocksdb::Env& env, std::string path, Entries entries = Entries::marks);
 
   // nullopt at the end of the file.
   std::optional<Item> next();
 
  private:
-  // The beginning of an entry's payload as gathered from its fragments: as much as the mark needs.
+  // An entry's payload as gathered from its fragments: all of it, or as much as the mark needs.
   struct Entry {
     std::uint64_t offset = 0;
     std::string beginning;
@@ -61,6 +63,7 @@ class WalReader {
   std::optional<Item> take(const Fragment& fragment, std::uint64_t offset);
 
   const std::string path_;
+  const Entries entries_;
   std::unique_ptr<rocksdb::SequentialFile> file_;
   std::vector<char> block_;
   std::size_t at_ = 0;              // in the block

@@ -165,9 +165,15 @@ TEST(Config, EveryFlag) {
   EXPECT_EQ(line.config.workers, 3u);
   EXPECT_EQ(line.config.log_level, "warn");
   EXPECT_TRUE(line.config.salvage);
+  EXPECT_FALSE(line.config.check);
+  EXPECT_TRUE(command_line({"--check"}).config.check);
 }
 
 TEST(Config, MistakesOnTheCommandLineAreOneLine) {
+  EXPECT_EQ(mistake([] {
+              command_line({"--check", "--salvage"});
+            }),
+            "--check and --salvage exclude each other");
   EXPECT_EQ(mistake([] {
               command_line({"--amqp-port", "99999"});
             }),
@@ -199,7 +205,7 @@ TEST(Config, HelpAndVersionArePrinted) {
   EXPECT_EQ(command_line({"--version"}).print, "stoatd " + std::string(version()));
   const std::string help = command_line({"--help"}).print.value_or("");
   for (const char* flag : {"--config", "--data-dir", "--bind", "--amqp-port", "--admin-port",
-                           "--workers", "--log-level", "--salvage", "--version"}) {
+                           "--workers", "--log-level", "--check", "--salvage", "--version"}) {
     EXPECT_NE(help.find(flag), std::string::npos) << flag;
   }
 }

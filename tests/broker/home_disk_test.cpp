@@ -51,6 +51,61 @@ class HomeDiskTest : public ::testing::TestWithParam<bool> {
   HomeDriver driver;
 };
 
+TEST_F(HomeDiskTest, WhatCannotBeReadEndsThoseWhoWaitForIt) {
+  driver.make_queue(kQueue);
+  driver.make_queue(kQueue + 1);
+  publish(1, 20, true);
+  publish(1, 2, true, kQueue + 1);
+  driver.settle_down();
+  driver.store.reads_fail = true;
+  for (int round = 0; round < 3; ++round) {
+    driver.consume(kQueue, driver.consumer(kReader, 1 + static_cast<std::uint64_t>(round)));
+    driver.settle_down();
+    // What lies before the bad place is delivered; then the consumer is cancelled, once.
+    EXPECT_EQ(driver.bodies(kReader), round == 0 ? numbered(1, 4) : Bodies{});
+    EXPECT_EQ(driver.inbox[kReader].cancelled.size(), static_cast<std::size_t>(round) + 1);
+    EXPECT_EQ(driver.home->counts(QueueId(kQueue)).consumers, 0u);
+    EXPECT_EQ(driver.home->counts(QueueId(kQueue)).ready, 16u);
+    EXPECT_EQ(driver.store.reads_waiting(), 0u) << "nobody waits, nothing is read";
+  }
+  std::optional<Got> got;
+  driver.home->get(QueueId(kQueue), [&](Got answer) { got = std::move(answer); });
+  driver.settle_down();
+  ASSERT_TRUE(got);
+  EXPECT_TRUE(got->unreadable);
+  EXPECT_EQ(got->message, nullptr);
+
+  // The queue beside it is none the worse, and when the disk can be read again, this one is back.
+  driver.consume(kQueue + 1, driver.consumer(kReader, 10));
+  driver.settle_down();
+  EXPECT_EQ(driver.bodies(kReader), numbered(1, 2));
+  driver.store.reads_fail = false;
+  driver.consume(kQueue, driver.consumer(kReader, 11));
+  driver.settle_down();
+  Bodies rest;
+  for (std::uint64_t at = 5; rest.size() < 16 && at < 100; ++at) {
+    for (auto& one : driver.bodies(kReader)) rest.push_back(one);
+    driver.settle_down();
+  }
+  EXPECT_EQ(rest, numbered(5, 20));
+}
+
+TEST_F(HomeDiskTest, APurgeNeedsNoRead) {
+  driver.make_queue(kQueue);
+  publish(1, 20, true);
+  driver.settle_down();
+  driver.store.reads_fail = true;
+  driver.consume(kQueue, driver.consumer(kReader, 1));
+  driver.settle_down();
+  EXPECT_EQ(driver.home->purge(QueueId(kQueue)), 16u);
+  driver.settle(kReader, kQueue, SettleKind::ack, 1, 4);
+  publish(30, 31, true);
+  driver.consume(kQueue, driver.consumer(kReader, 2));
+  driver.settle_down();
+  const auto bodies = driver.bodies(kReader);
+  EXPECT_EQ(Bodies(bodies.end() - 2, bodies.end()), numbered(30, 31));
+}
+
 // Parameter: persistent or transient messages.
 TEST_P(HomeDiskTest, LongQueueKeepsItsOrderAndItsWindow) {
   driver.make_queue(kQueue);

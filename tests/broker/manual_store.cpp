@@ -93,6 +93,12 @@ void ManualStore::complete_read(std::size_t index) {
   STOAT_ASSERT(index < reads_.size(), index, reads_.size());
   const Read read = std::move(reads_[index]);
   reads_.erase(reads_.begin() + static_cast<std::ptrdiff_t>(index));
+  if (reads_fail) {
+    store::ReadResult failed;
+    failed.resume_from = read.from;
+    failed.error = store::StoreError{"a bad block"};
+    return read.done(std::move(failed));
+  }
   store::ReadCollector collector(read.from, read.limit);
   const Stream& found = current_.streams[read.stream.queue.value];
   for (auto at = found.alive.lower_bound(read.from.value); at != found.alive.end(); ++at) {

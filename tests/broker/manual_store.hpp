@@ -46,6 +46,7 @@ class ManualStore final : public store::Store {
   void complete_batch();
   void fail_batch();
   void complete_read(std::size_t index = 0);
+  bool reads_fail = false;  // with an error instead of an answer
   // Batches that a power cut may take.
   std::size_t unsynced() const { return unsynced_.size() + waiting_.size(); }
   // Power goes, and with it the completions of what waits; the first `kept` of unsynced() survive.

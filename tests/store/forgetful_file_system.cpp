@@ -113,7 +113,9 @@ class ForgetfulFileSystem::Folder final : public rocksdb::FSDirectory {
     if (!status.ok()) return status;
     auto& changes = system_.unsynced_changes_;
     for (const auto& change : changes) {
-      if (folder_of(change.name) == name_) apply(system_.synced_names_, change);
+      if (folder_of(change.name) == name_) {
+        apply(system_.synced_names_, system_.synced_folders_, change);
+      }
     }
     std::erase_if(changes, [&](const auto& change) { return folder_of(change.name) == name_; });
     return status;
@@ -145,9 +147,12 @@ void ForgetfulFileSystem::power_up(std::mt19937_64* tails) {
   std::lock_guard lock(mutex_);
   // The file system's journal keeps the order of names, but where it ends is chance.
   const std::size_t kept = tails ? (*tails)() % (unsynced_changes_.size() + 1) : 0;
-  for (std::size_t i = 0; i < kept; ++i) apply(synced_names_, unsynced_changes_[i]);
+  for (std::size_t i = 0; i < kept; ++i) {
+    apply(synced_names_, synced_folders_, unsynced_changes_[i]);
+  }
   unsynced_changes_.clear();
   names_ = synced_names_;
+  folders_ = synced_folders_;
   for (auto& [name, file] : names_) {
     file = std::make_shared<File>(*file);  // what is still open from before writes elsewhere
     lose_unsynced(name, *file, tails);
@@ -182,8 +187,19 @@ void ForgetfulFileSystem::lose_unsynced(const std::string& name, File& file,
   file.synced = file.bytes.size();
 }
 
-void ForgetfulFileSystem::apply(Names& names, const NameChange& change) {
-  if (change.file) {
+void ForgetfulFileSystem::apply(Names& names, Folders& folders, const NameChange& change) {
+  if (!change.folder_before.empty()) {
+    const std::string inside = change.folder_before + "/";
+    Names moved;
+    std::erase_if(names, [&](const auto& entry) {
+      if (!entry.first.starts_with(inside)) return false;
+      moved[change.name + "/" + entry.first.substr(inside.size())] = entry.second;
+      return true;
+    });
+    names.merge(moved);
+    folders.erase(change.folder_before);
+    folders.insert(change.name);
+  } else if (change.file) {
     names[change.name] = change.file;
   } else {
     names.erase(change.name);
@@ -191,8 +207,18 @@ void ForgetfulFileSystem::apply(Names& names, const NameChange& change) {
 }
 
 void ForgetfulFileSystem::change_name(const std::string& name, std::shared_ptr<File> file) {
-  const NameChange change{name, std::move(file)};
-  apply(names_, change);
+  const NameChange change{name, std::move(file), {}};
+  apply(names_, folders_, change);
+  unsynced_changes_.push_back(change);
+}
+
+// What was changed inside and is not synced yet will be found under the new name.
+void ForgetfulFileSystem::rename_folder(const std::string& from, const std::string& to) {
+  const NameChange change{to, nullptr, from};
+  apply(names_, folders_, change);
+  for (NameChange& earlier : unsynced_changes_) {
+    if (earlier.name.starts_with(from + "/")) earlier.name.replace(0, from.size(), to);
+  }
   unsynced_changes_.push_back(change);
 }
 
@@ -227,9 +253,20 @@ std::string ForgetfulFileSystem::contents(const std::string& name) const {
 
 void ForgetfulFileSystem::set_contents(const std::string& name, std::string bytes) {
   std::lock_guard lock(mutex_);
-  File& file = *names_.at(tidy(name));
-  file.bytes = std::move(bytes);
-  file.synced = file.bytes.size();
+  auto file = std::make_shared<File>();
+  file->bytes = std::move(bytes);
+  file->synced = file->bytes.size();
+  names_[tidy(name)] = synced_names_[tidy(name)] = std::move(file);
+  for (std::string folder = folder_of(tidy(name)); folder != "/"; folder = folder_of(folder)) {
+    folders_.insert(folder);
+    synced_folders_.insert(folder);
+  }
+}
+
+void ForgetfulFileSystem::remove(const std::string& name) {
+  std::lock_guard lock(mutex_);
+  names_.erase(tidy(name));
+  synced_names_.erase(tidy(name));
 }
 
 IOStatus ForgetfulFileSystem::NewSequentialFile(const std::string& name, const FileOptions&,
@@ -305,10 +342,11 @@ IOStatus ForgetfulFileSystem::DeleteFile(const std::string& name, const IOOption
   return status;
 }
 
-// Folders are kept simple: they are there at once and for good.
+// Made and removed, folders are kept simple: that is so at once and for good.
 IOStatus ForgetfulFileSystem::CreateDir(const std::string& name, const IOOptions&,
                                         IODebugContext*) {
   std::lock_guard lock(mutex_);
+  synced_folders_.insert(tidy(name));
   return folders_.insert(tidy(name)).second ? IOStatus::OK() : IOStatus::IOError("exists", name);
 }
 
@@ -316,12 +354,14 @@ IOStatus ForgetfulFileSystem::CreateDirIfMissing(const std::string& name, const 
                                                  IODebugContext*) {
   std::lock_guard lock(mutex_);
   folders_.insert(tidy(name));
+  synced_folders_.insert(tidy(name));
   return IOStatus::OK();
 }
 
 IOStatus ForgetfulFileSystem::DeleteDir(const std::string& name, const IOOptions&,
                                         IODebugContext*) {
   std::lock_guard lock(mutex_);
+  synced_folders_.erase(tidy(name));
   return folders_.erase(tidy(name)) ? IOStatus::OK() : IOStatus::PathNotFound(name);
 }
 
@@ -345,6 +385,10 @@ IOStatus ForgetfulFileSystem::RenameFile(const std::string& from, const std::str
   std::lock_guard lock(mutex_);
   IOStatus status = begin(Operation::rename, from);
   if (!status.ok()) return status;
+  if (folders_.contains(tidy(from))) {
+    rename_folder(tidy(from), tidy(to));
+    return status;
+  }
   auto file = find(from);
   if (!file) return IOStatus::PathNotFound(from);
   change_name(tidy(to), file);

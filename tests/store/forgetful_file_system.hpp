@@ -43,7 +43,9 @@ class ForgetfulFileSystem final : public rocksdb::FileSystem {
   std::vector<std::string> files_ending_in(const std::string& suffix) const;
   std::size_t bytes_ending_in(const std::string& suffix) const;
   std::string contents(const std::string& name) const;
+  // Makes the file, and the folders it is in, when there are none.
   void set_contents(const std::string& name, std::string bytes);
+  void remove(const std::string& name);
 
   static const char* kClassName() { return "ForgetfulFileSystem"; }
   const char* Name() const override { return kClassName(); }
@@ -99,16 +101,20 @@ class ForgetfulFileSystem final : public rocksdb::FileSystem {
     std::size_t synced = 0;
   };
   using Names = std::map<std::string, std::shared_ptr<File>>;
-  // A change of one name that its folder has not been synced for: null removes it.
+  using Folders = std::set<std::string>;
+  // A change of one name that its folder has not been synced for: null removes it. Or a folder
+  // takes the name, with all in it.
   struct NameChange {
     std::string name;
     std::shared_ptr<File> file;
+    std::string folder_before;  // the folder's former name
   };
 
   // Counts the operation and says whether it may go on. With the lock held.
   rocksdb::IOStatus begin(Operation operation, const std::string& name);
   void change_name(const std::string& name, std::shared_ptr<File> file);
-  static void apply(Names& names, const NameChange& change);
+  void rename_folder(const std::string& from, const std::string& to);
+  static void apply(Names& names, Folders& folders, const NameChange& change);
   static void lose_unsynced(const std::string& name, File& file, std::mt19937_64* tails);
   std::shared_ptr<File> find(const std::string& name) const;
 
@@ -116,7 +122,8 @@ class ForgetfulFileSystem final : public rocksdb::FileSystem {
   Names names_;
   Names synced_names_;
   std::vector<NameChange> unsynced_changes_;
-  std::set<std::string> folders_{"/"};
+  Folders folders_{"/"};
+  Folders synced_folders_{"/"};
   std::set<std::string> locks_;
   Fault fault_;
   std::atomic<std::uint64_t> operations_ = 0;

@@ -1,5 +1,7 @@
 #include "tests/store/rocks_fixture.hpp"
 
+#include <algorithm>
+
 #include "rocksdb/db.h"
 #include "rocksdb/table_properties.h"
 
@@ -53,6 +55,18 @@ RocksFixture::TableContents RocksFixture::tables(const std::string& family) cons
     contents.bytes += properties->data_size;
   }
   return contents;
+}
+
+std::vector<std::string> RocksFixture::table_names(const std::string& family) const {
+  Inspector inspector(*env_, kDatabaseDir);
+  std::vector<rocksdb::LiveFileMetaData> live;
+  inspector.db().GetLiveFilesMetaData(&live);
+  std::vector<std::string> names;
+  for (const auto& file : live) {
+    if (file.column_family_name == family) names.push_back("/" + file.relative_filename);
+  }
+  std::sort(names.begin(), names.end());
+  return names;
 }
 
 std::size_t RocksFixture::queue_keys() const {

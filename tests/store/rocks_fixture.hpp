@@ -83,6 +83,8 @@ class RocksFixture : public ::testing::Test {
     std::uint64_t bytes = 0;
   };
   TableContents tables(const std::string& family) const;
+  // The files of those, "/000012.sst".
+  std::vector<std::string> table_names(const std::string& family) const;
   // The keys of the family "queues", one for a queue itself and more for its streams.
   std::size_t queue_keys() const;
 

@@ -4,6 +4,7 @@
 
 #include "rocksdb/db.h"
 #include "store/body_filter.hpp"
+#include "store/folder_check.hpp"
 #include "store/group_builder.hpp"
 #include "tests/store/rocks_fixture.hpp"
 
@@ -273,9 +274,47 @@ TEST_F(SharedBodies, AMissingOneIsSaidAndNotPassedOver) {
     delete db;
   }
   open();
-  const auto result = read(*store_, stream(4), 1, {Sequence{10}});
+  const auto result = read(*store_, stream(4), 2, {Sequence{10}});
   ASSERT_TRUE(result.error);
   EXPECT_NE(result.error->text.find("a body is missing"), std::string::npos) << result.error->text;
+}
+
+TEST_F(SharedBodies, ASalvageKeepsThoseThatCanBeReadForAllWhoHaveThem) {
+  constexpr std::uint64_t kMessages = 40;
+  open_with_queues();
+  fan_out(1, kMessages);
+  kill();
+  open();
+  close();
+  EXPECT_TRUE(check_folder(options_, "/scratch", {}).damage.empty());
+  for (const auto& told : check_folder(options_, "/scratch", {}).streams) {
+    EXPECT_EQ(told.readable, kMessages);
+    EXPECT_EQ(told.bytes, kMessages * kBytes);
+  }
+
+  const std::string table = kDatabaseDir + table_names("bodies").at(0);
+  std::string bytes = files_->contents(table);
+  bytes.at(bytes.size() / 3) ^= 0x55;
+  files_->set_contents(table, bytes);
+  const FolderReport report = check_folder(options_, "/scratch", {});
+  ASSERT_FALSE(report.damage.empty());
+  EXPECT_EQ(report.damage[0].file, table);
+
+  options_.salvage = true;
+  open();
+  options_.salvage = false;
+  kill();
+  open();
+  const auto left = alive(*store_, stream(0), kMessages + 1);
+  EXPECT_LT(left.size(), kMessages);
+  EXPECT_GE(left.size(), kMessages - 4) << "one block holds two or three of them";
+  for (std::uint64_t i = 0; i < kQueues; ++i) {
+    EXPECT_EQ(alive(*store_, stream(i), kMessages + 1), left);
+    EXPECT_EQ(recovered(stream(i)).count, left.size());
+    EXPECT_EQ(recovered(stream(i)).bytes, left.size() * kBytes);
+  }
+  close();
+  EXPECT_TRUE(check_folder(options_, "/scratch", {}).damage.empty());
 }
 
 }  // namespace
