@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
 
@@ -16,11 +17,13 @@ using namespace wire;  // NOLINT: tests are all AMQP names
 
 constexpr int kWarmUpCycles = 40;
 constexpr int kUsualCycles = 120;
-constexpr std::uint64_t kMostGrowthKb = 12 * 1024;
+// A write buffer (32 MB) may be empty at one time and full at the other.
+constexpr std::uint64_t kMostGrowthKb = (32 + 16) * 1024;
 // The log is cut when its write buffers are, so it may stand anywhere below this.
 constexpr std::uint64_t kMostDiskBytes = 160u << 20;
-// After a stop, when nothing is left that is alive: RocksDB's own files.
-constexpr std::uint64_t kMostDiskAtRestBytes = 2u << 20;
+// After a stop, when nothing is left that is alive: RocksDB's own files, of which the list of
+// tables alone may have 4 MB.
+constexpr std::uint64_t kMostDiskAtRestBytes = 8u << 20;
 
 class Soak : public testing::Test {
  protected:
@@ -91,15 +94,19 @@ class Soak : public testing::Test {
 
 TEST_F(Soak, ChurnLeavesMemoryAndDiskWhereTheyWere) {
   for (int i = 0; i < kWarmUpCycles; ++i) cycle();
-  const std::uint64_t memory_before = memory_kb(broker_.pid(), "VmRSS");
   const char* seconds = std::getenv("STOAT_SOAK_SECONDS");
   const auto until = TestClock::now() + std::chrono::seconds(seconds ? std::atoi(seconds) : 0);
   int cycles = 0;
+  std::vector<std::uint64_t> memory;
   while (cycles < kUsualCycles || TestClock::now() < until) {
     cycle();
     ++cycles;
+    memory.push_back(memory_kb(broker_.pid(), "VmRSS"));
   }
-  const std::uint64_t memory_after = memory_kb(broker_.pid(), "VmRSS");
+  // It rises and falls with the write buffers; what never comes down again is in the lowest.
+  const auto quarter = static_cast<std::ptrdiff_t>(memory.size() / 4);
+  const std::uint64_t memory_before = *std::min_element(memory.begin(), memory.begin() + quarter);
+  const std::uint64_t memory_after = *std::min_element(memory.end() - quarter, memory.end());
   const std::uint64_t disk = disk_bytes(broker_.data_dir());
   EXPECT_LT(memory_after, memory_before + kMostGrowthKb) << "after " << cycles << " cycles";
   EXPECT_LT(disk, kMostDiskBytes);
