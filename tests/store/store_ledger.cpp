@@ -12,14 +12,19 @@ namespace {
 
 constexpr std::uint64_t kReserved = 500;
 constexpr std::size_t kQueues = 4;
+constexpr std::uint64_t kSmallestShared = 4200;  // the store copies smaller ones
 constexpr const char* kTopologyKeys[] = {"exchange//a", "queue//b"};
 
 }  // namespace
 
-std::string StoreLedger::bytes_of(StreamId id, std::uint64_t sequence) {
-  const std::uint64_t size = (id.queue.value * 131 + sequence * 977) % 1200;
-  const std::string name = std::to_string(id.queue.value) + "/" + std::to_string(id.stream) + "/" +
-                           std::to_string(sequence) + " ";
+std::string StoreLedger::bytes_of(StreamId id, std::uint64_t sequence) const {
+  std::uint64_t size = (id.queue.value * 131 + sequence * 977) % 1200;
+  std::string name = std::to_string(id.queue.value) + "/" + std::to_string(id.stream) + "/" +
+                     std::to_string(sequence) + " ";
+  if (const auto shared = shared_.find({id.queue, sequence}); shared != shared_.end()) {
+    size = kSmallestShared + shared->second * 977 % 4000;
+    name = "shared " + std::to_string(shared->second) + " ";
+  }
   std::string bytes;
   while (bytes.size() < size) bytes += name;
   bytes.resize(size);
@@ -32,8 +37,10 @@ void StoreLedger::work(Store& store, int steps) {
   for (int step = 0; step < steps; ++step) {
     if (has_failed()) return;
     const std::uint64_t what = random_() % 100;
-    if (what < 50) {
+    if (what < 40) {
       put_some(store);
+    } else if (what < 50) {
+      fan_out(store);
     } else if (what < 80) {
       settle_some(store);
     } else if (what < 88) {
@@ -59,9 +66,16 @@ void StoreLedger::submit(Store& store, Batch batch, bool wait, std::function<voi
   // The bytes have to live until the completion: the batch's owner keeps them.
   auto owned = std::make_shared<std::vector<std::string>>();
   owned->reserve(batch.puts.size());
+  std::map<std::uint64_t, std::string_view> shared_bytes;
   for (Put& put : batch.puts) {
+    const auto shared = shared_.find({put.stream.queue, put.sequence.value});
+    if (shared != shared_.end() && shared_bytes.contains(shared->second)) {
+      put.bytes = shared_bytes[shared->second];
+      continue;
+    }
     owned->push_back(bytes_of(put.stream, put.sequence.value));
     put.bytes = owned->back();
+    if (shared != shared_.end()) shared_bytes[shared->second] = put.bytes;
   }
   const bool sync = batch.sync;
   auto done = std::make_shared<std::promise<void>>();
@@ -140,8 +154,30 @@ void StoreLedger::put_some(Store& store) {
   });
 }
 
+// One large message to some of the queues.
+void StoreLedger::fan_out(Store& store) {
+  Batch batch;
+  batch.sync = random_() % 10 < 7;
+  const std::uint64_t shared = ++last_shared_;
+  std::vector<std::pair<Stream*, std::uint64_t>> put;
+  for (auto& stream : streams_) {
+    {
+      std::lock_guard lock(mutex_);
+      if (stream->deleted != Known::no) continue;
+    }
+    if (random_() % 3 == 0 || stream->next + 1 >= stream->reserved) continue;
+    const std::uint64_t sequence = stream->next++;
+    shared_[{stream->id.queue, sequence}] = shared;
+    put_into(batch, *stream, sequence);
+    put.emplace_back(stream.get(), sequence);
+  }
+  submit(store, std::move(batch), random_() % 4 == 0, [put] {
+    for (const auto& [stream, sequence] : put) stream->messages[sequence].put = Known::promised;
+  });
+}
+
 std::uint64_t StoreLedger::settled_bytes(const Stream& stream, std::uint64_t first,
-                                         std::uint64_t last) {
+                                         std::uint64_t last) const {
   std::uint64_t bytes = 0;
   for (std::uint64_t sequence = first; sequence <= last; ++sequence) {
     bytes += bytes_of(stream.id, sequence).size();

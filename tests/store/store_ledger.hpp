@@ -56,6 +56,7 @@ class StoreLedger {
   void add_queue(Store& store);
   void reserve(Store& store, Stream& stream);
   void put_some(Store& store);
+  void fan_out(Store& store);
   void settle_some(Store& store);
   void move_one(Store& store);
   void change_topology(Store& store);
@@ -64,8 +65,8 @@ class StoreLedger {
   void submit(Store& store, Batch batch, bool wait, std::function<void()> promised);
   void put_into(Batch& batch, Stream& stream, std::uint64_t sequence);
   Stream* any_stream();
-  static std::string bytes_of(StreamId id, std::uint64_t sequence);
-  static std::uint64_t settled_bytes(const Stream& stream, std::uint64_t first, std::uint64_t last);
+  std::string bytes_of(StreamId id, std::uint64_t sequence) const;
+  std::uint64_t settled_bytes(const Stream& stream, std::uint64_t first, std::uint64_t last) const;
 
   void verify_stream(Store& store, Stream& stream, const RecoveredStream* found);
   void verify_moves(const Stream& stream) const;
@@ -75,6 +76,9 @@ class StoreLedger {
   mutable std::mutex mutex_;
   bool failed_ = false;
   std::vector<std::unique_ptr<Stream>> streams_;
+  // Large messages that several streams have got: by queue and sequence, which of them.
+  std::map<std::pair<QueueId, std::uint64_t>, std::uint64_t> shared_;
+  std::uint64_t last_shared_ = 0;
   std::uint64_t next_queue_id_ = 1;
   std::uint64_t version_submitted_ = 0;  // of the topology
   std::uint64_t version_promised_ = 0;
