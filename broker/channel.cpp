@@ -1,5 +1,7 @@
 #include "broker/channel.hpp"
 
+#include <utility>
+
 #include "broker/channel_reply.hpp"
 #include "broker/control.hpp"
 #include "broker/decode.hpp"
@@ -129,6 +131,7 @@ asio::awaitable<void> Channel::release() {
 }
 
 void Channel::drop_content() {
+  connection_.release_content(std::exchange(held_content_bytes_, 0));
   content_ = Content::none;
   builder_ = MessageBuilder();
   builder_started_ = false;

@@ -172,6 +172,7 @@ class Channel {
   std::uint64_t body_size_ = 0;
   MessageBuilder builder_;
   bool builder_started_ = false;
+  std::uint64_t held_content_bytes_ = 0;  // of the unfinished message
   bool has_headers_ = false;
   std::vector<std::string> extra_keys_;  // CC and BCC
   std::vector<std::string_view> extra_key_views_;

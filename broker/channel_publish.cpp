@@ -1,6 +1,7 @@
 // The way of a publish through its channel: basic.publish, content header, body, route, stage.
 
 #include <algorithm>
+#include <utility>
 
 #include "base/assert.hpp"
 #include "broker/channel.hpp"
@@ -164,7 +165,17 @@ void Channel::on_body(std::string_view bytes) {
     builder_started_ = true;
   }
   builder_.append(bytes);
-  if (builder_.body_left() > 0) return;
+  if (builder_.body_left() > 0) {
+    held_content_bytes_ += bytes.size();
+    if (connection_.hold_content(bytes.size())) return;
+    drop_content();
+    throw wire::ChannelError(ChannelErrorCode::content_too_large,
+                             "too many bytes of unfinished messages on this connection",
+                             BasicPublish::kId);
+  }
+  if (held_content_bytes_ > 0) {
+    connection_.release_content(std::exchange(held_content_bytes_, 0));
+  }
   content_ = Content::none;
   builder_started_ = false;
   on_message(builder_.finish());

@@ -7,6 +7,7 @@
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/post.hpp>
+#include <optional>
 
 #include "base/assert.hpp"
 #include "broker/channel.hpp"
@@ -45,7 +46,8 @@ Connection::Connection(Worker& worker, ConnectionId id, tcp::socket socket)
       handshake_(*this, offered_tuning(worker.config()), is_loopback(socket_), "stoat"),
       staged_(worker.worker_count()),
       last_received_(worker.now()),
-      last_sent_(worker.now()) {
+      last_sent_(worker.now()),
+      last_taken_(worker.now()) {
   start_deadline(std::chrono::milliseconds(worker.config().handshake_timeout_ms));
 }
 
@@ -214,6 +216,7 @@ bool Connection::held_back() const {
 asio::awaitable<void> Connection::wait_for_room() {
   while (held_back()) {
     waiting_for_room_ = true;
+    worker_.schedule_tick(worker_.now() + kHangUpCheckInterval);
     wake_.expires_at(SteadyTime::max());
     co_await wake_.async_wait(kAwait);
     waiting_for_room_ = false;
@@ -227,22 +230,24 @@ void Connection::wake() {
 }
 
 asio::awaitable<void> Connection::handle_input(std::string_view input) {
-  std::string rest;
+  std::optional<std::string> rest;
   for (;;) {
     const Step step = process(input);
     send_staged();
     if (step == Step::need_more) break;
-    // The worker's read buffer is others' while this waits.
-    std::string keep(input);
-    rest.swap(keep);
-    input = rest;
+    if (!rest) {
+      // The worker's read buffer is others' while this waits.
+      rest.emplace(input);
+      input = *rest;
+    }
     worker_.end_turn();
     if (step == Step::method) {
       co_await handle_method();
-    } else {
+    } else if (step == Step::channel_failed) {
       auto failure = *std::exchange(channel_failure_, std::nullopt);
       co_await close_channel(method_channel_, std::move(failure));
     }
+    if (phase_ == Phase::running && held_back()) co_await wait_for_room();
     worker_.refresh_clock();
     mark_dirty();
     if (client_closed_ || error_ || socket_gone_) break;
@@ -269,7 +274,14 @@ Connection::Step Connection::process(std::string_view& input) {
     }
     const Step step = process_method(event);
     if (step != Step::need_more) return step;
+    // A read holds thousands of small frames, each of which may ask for much. A message that has
+    // begun may end: breaking off within it would leave it half in memory.
+    if (held_back() && !input.empty() && !expects_content()) return Step::over_limit;
   }
+}
+
+bool Connection::expects_content() const {
+  return recent_channel_ != nullptr && recent_channel_->expects_content();
 }
 
 // One frame of a channel, or a method on channel 0; need_more: it is done with.

@@ -66,6 +66,9 @@ class Connection : public std::enable_shared_from_this<Connection>, private Logi
   ToHome& staged(WorkerIndex home);
   void send_staged();
   void count_uncommitted(std::uint64_t bytes) { uncommitted_bytes_ += bytes; }
+  // Of messages whose last byte has not come yet. False: over the limit.
+  bool hold_content(std::uint64_t bytes);
+  void release_content(std::uint64_t bytes);
   // The first publish makes this a publisher: alarms hold it back from then on.
   void note_publisher();
   void note_exclusive_queue() { has_exclusive_queues_ = true; }
@@ -83,7 +86,7 @@ class Connection : public std::enable_shared_from_this<Connection>, private Logi
   const Permissions* permissions();
 
  private:
-  enum class Step { need_more, method, channel_failed };
+  enum class Step { need_more, method, channel_failed, over_limit };
   enum class Phase { opening, running, closing, closed };
 
   // LoginDirectory
@@ -99,6 +102,8 @@ class Connection : public std::enable_shared_from_this<Connection>, private Logi
   asio::awaitable<std::string_view> read();
   asio::awaitable<void> wait_for_room();
   bool held_back() const;
+  bool expects_content() const;
+  bool hung_up() const;
   asio::awaitable<void> handle_input(std::string_view input);
   // Decodes until the input is used up or something has to be awaited.
   Step process(std::string_view& input);
@@ -150,6 +155,7 @@ class Connection : public std::enable_shared_from_this<Connection>, private Logi
   std::vector<ToHome> staged_;
   std::vector<ChannelRef> confirming_;
   std::uint64_t uncommitted_bytes_ = 0;
+  std::uint64_t content_bytes_ = 0;  // of unfinished messages
   bool publisher_ = false;
   bool blocked_sent_ = false;
   bool has_exclusive_queues_ = false;
@@ -158,6 +164,7 @@ class Connection : public std::enable_shared_from_this<Connection>, private Logi
   bool waiting_for_room_ = false;
   bool reading_ = false;
   bool socket_gone_ = false;
+  bool replies_dropped_ = false;
 
   // Output positions at which credit returns to homes and no_ack deliveries are settled.
   struct Written {
@@ -170,6 +177,7 @@ class Connection : public std::enable_shared_from_this<Connection>, private Logi
 
   SteadyTime last_received_;
   SteadyTime last_sent_;
+  SteadyTime last_taken_;  // when the socket last took anything
   SteadyTime deadline_ = SteadyTime::max();
   std::uint64_t received_bytes_ = 0;
 
@@ -183,6 +191,10 @@ inline constexpr std::uint32_t kHandshakeFrameMaxBytes = 8192;
 inline constexpr std::uint64_t kMaxUncommittedBytes = 4u << 20;
 // A peer that does not take its output is not read on past this much.
 inline constexpr std::uint64_t kMaxPendingOutputBytes = 8u << 20;
+// Unfinished messages of a connection may have as many bytes as this many of the largest allowed.
+inline constexpr std::uint64_t kMaxUnfinishedMessages = 2;
+// A connection that is not read does not notice by itself that its peer has gone.
+inline constexpr std::chrono::milliseconds kHangUpCheckInterval{1000};
 // no_ack deliveries that were written together are settled together, in runs of at most this.
 inline constexpr std::uint64_t kMaxSettleRunBytes = 64 * 1024;
 // How long a closing connection waits for the peer's close-ok, and for its output to leave.

@@ -1,12 +1,14 @@
 // What goes out of a connection: staged batches to homes, deliveries and confirms to the client,
 // heartbeats.
 
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
 #include <array>
 #include <boost/asio/post.hpp>
 #include <cerrno>
+#include <utility>
 
 #include "base/assert.hpp"
 #include "broker/channel.hpp"
@@ -35,6 +37,16 @@ void Connection::send_staged() {
     if (staged_[i].empty()) continue;
     worker_.send_to_home(WorkerIndex(static_cast<std::uint32_t>(i)), id_, staged_[i]);
   }
+}
+
+bool Connection::hold_content(std::uint64_t bytes) {
+  content_bytes_ += bytes;
+  return content_bytes_ <= kMaxUnfinishedMessages * worker_.config().max_message_bytes;
+}
+
+void Connection::release_content(std::uint64_t bytes) {
+  STOAT_ASSERT(bytes <= content_bytes_, bytes, content_bytes_);
+  content_bytes_ -= bytes;
 }
 
 void Connection::mark_dirty() {
@@ -93,7 +105,14 @@ bool Connection::awaits_replies(const ReplyAddress& to) {
   return channel != nullptr && channel->awaits_replies(to);
 }
 
+// Direct replies are kept nowhere: what a requester does not take is dropped.
 void Connection::take_reply(const ReplyAddress& to, const MessagePtr& message) {
+  if (output_.pending() > kMaxPendingOutputBytes) {
+    if (!std::exchange(replies_dropped_, true)) {
+      log::warn("connection " + peer_ + " does not read: direct replies to it are dropped");
+    }
+    return;
+  }
   if (Channel* channel = find_channel(to.channel)) channel->deliver_reply(to, message);
   mark_dirty();
 }
@@ -144,7 +163,7 @@ void Connection::try_write() {
       return;
     }
     output_.consume(static_cast<std::size_t>(count));
-    last_sent_ = worker_.now();
+    last_sent_ = last_taken_ = worker_.now();
   }
   note_written();
 }
@@ -184,11 +203,26 @@ SteadyTime Connection::tick(SteadyTime now) {
     drop_socket();
     return SteadyTime::max();
   }
-  if (phase_ != Phase::running || handshake_.tuning().heartbeat_s == 0) return deadline_;
+  if (phase_ != Phase::running) return deadline_;
+  if (waiting_for_room_ && hung_up()) {
+    end_reason_ = "peer went away";
+    drop_socket();
+    return SteadyTime::max();
+  }
+  const SteadyTime look_again = waiting_for_room_ ? now + kHangUpCheckInterval : deadline_;
+  if (handshake_.tuning().heartbeat_s == 0) return look_again;
   const std::chrono::milliseconds interval = std::chrono::seconds(handshake_.tuning().heartbeat_s);
   if (reading_ && now - last_received_ >= 2 * interval) {
     end_reason_ = "missed heartbeats from the client, timeout: " +
                   std::to_string(handshake_.tuning().heartbeat_s) + "s";
+    drop_socket();
+    return SteadyTime::max();
+  }
+  const bool takes_nothing = !reading_ && output_.pending() > kMaxPendingOutputBytes;
+  if (takes_nothing && now - last_taken_ >= 2 * interval) {
+    end_reason_ =
+        "the client takes no output, timeout: " + std::to_string(handshake_.tuning().heartbeat_s) +
+        "s";
     drop_socket();
     return SteadyTime::max();
   }
@@ -198,9 +232,18 @@ SteadyTime Connection::tick(SteadyTime now) {
     last_sent_ = now;
     mark_dirty();
   }
-  // While we do not read, the peer's silence is our doing.
-  const SteadyTime silent_at = reading_ ? last_received_ + 2 * interval : now + 2 * interval;
-  return std::min({deadline_, last_sent_ + interval / 2, silent_at});
+  // While we do not read, the peer's silence is our doing; that it takes nothing is its own.
+  const SteadyTime silent_at = reading_        ? last_received_ + 2 * interval
+                               : takes_nothing ? last_taken_ + 2 * interval
+                                               : now + 2 * interval;
+  return std::min({deadline_, look_again, last_sent_ + interval / 2, silent_at});
+}
+
+// What it sent before it went is not read any more: it would have to be kept somewhere, and nobody
+// waits for an answer.
+bool Connection::hung_up() const {
+  pollfd watched{const_cast<asio::ip::tcp::socket&>(socket_).native_handle(), POLLRDHUP, 0};
+  return ::poll(&watched, 1, 0) > 0;
 }
 
 }  // namespace stoat::broker
