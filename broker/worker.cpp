@@ -5,6 +5,7 @@
 #include <random>
 
 #include "base/assert.hpp"
+#include "base/thread_name.hpp"
 #include "broker/connection.hpp"
 #include "broker/control.hpp"
 #include "broker/log.hpp"
@@ -67,6 +68,7 @@ void Worker::connect(std::vector<Worker*> workers, Control& control) {
 
 void Worker::start() {
   thread_ = std::thread([this] {
+    name_this_thread(("worker-" + std::to_string(index_.value)).c_str());
     thread_id_.store(std::this_thread::get_id(), std::memory_order_relaxed);
     io_.run();
   });

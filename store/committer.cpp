@@ -4,6 +4,8 @@
 #include <iterator>
 #include <utility>
 
+#include "base/thread_name.hpp"
+
 #include "store/error_text.hpp"
 
 namespace stoat::store {
@@ -58,6 +60,7 @@ void Committer::end(Ending ending) {
 }
 
 void Committer::run() {
+  name_this_thread("store-committer");
   while (gather()) {
     const std::size_t size = take_group();
     commit({taken_.data() + next_, size});

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/thread_name.hpp"
 #include "store/error_text.hpp"
 #include "store/message_cursor.hpp"
 #include "store/read_collector.hpp"
@@ -103,6 +104,7 @@ void Reader::stop() {
 }
 
 void Reader::run() {
+  name_this_thread("store-reader");
   std::unique_lock lock(mutex_);
   while (true) {
     wake_.wait(lock, [this] { return stopping_ || !requests_.empty(); });

@@ -4,6 +4,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/thread_name.hpp"
 #include "rocksdb/convenience.h"
 #include "store/key_layout.hpp"
 
@@ -90,6 +91,7 @@ std::size_t Reclaimer::queues_being_freed() const {
 }
 
 void Reclaimer::run() {
+  name_this_thread("store-reclaimer");
   std::unique_lock lock(mutex_);
   while (true) {
     wake_.wait(lock,

@@ -7,6 +7,7 @@
 #include <set>
 #include <thread>
 
+#include "base/thread_name.hpp"
 #include "broker/admin/operations.hpp"
 #include "broker/admin/session.hpp"
 #include "broker/log.hpp"
@@ -123,6 +124,7 @@ void Door::start() {
   impl_->operations.start();
   asio::co_spawn(impl_->io, impl_->accept(), asio::detached);
   impl_->thread = std::thread([impl = impl_.get()] {
+    name_this_thread("admin");
     impl->io.run();
     impl->ended.set_value();
   });
