@@ -227,6 +227,9 @@ class Channel {
 
 // What a transaction may hold in memory before its commit.
 inline constexpr std::uint64_t kMaxTransactionBytes = 256u << 20;
+inline constexpr std::uint64_t kTransactionEntryBytes = 256;
+// The store shares larger messages between queues.
+inline constexpr std::uint64_t kCopiedBytes = 4096;
 inline constexpr std::size_t kMaxConsumersPerChannel = 65'535;
 
 }  // namespace stoat::broker

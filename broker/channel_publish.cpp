@@ -28,6 +28,13 @@ bool may_have_extra_keys(std::string_view raw_headers) {
          raw_headers.find("\3BCC"sv) != std::string_view::npos;
 }
 
+// What a publish in a transaction costs until its commit is through: the message, and for each
+// queue an entry and, of a small message, a copy in what is written.
+std::uint64_t transaction_cost(const Message& message, std::size_t queues) {
+  const std::uint64_t size = message.stored().size();
+  return size + queues * (kTransactionEntryBytes + std::min<std::uint64_t>(size, kCopiedBytes));
+}
+
 }  // namespace
 
 void Channel::on_publish(std::string_view payload) {
@@ -193,7 +200,7 @@ void Channel::on_message(MessagePtr message) {
   }
   const std::span<const QueueId> queues = route(*message);
   if (transaction_) {
-    transaction_->bytes += message->stored().size();
+    transaction_->bytes += transaction_cost(*message, queues.size());
     if (transaction_->bytes > kMaxTransactionBytes) {
       throw wire::ChannelError(
           ChannelErrorCode::precondition_failed,

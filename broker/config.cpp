@@ -5,13 +5,11 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <map>
-#include <sstream>
+#include <system_error>
 
 #include "broker/version.hpp"
+#include "broker/whole_file.hpp"
 
 namespace stoat::broker {
 namespace {
@@ -80,13 +78,12 @@ void apply_table(Config& config, const toml::table& table, const std::string& pr
 }
 
 std::string read_file(const std::string& name) {
-  std::ifstream in(name, std::ios::binary);
-  std::ostringstream content;
-  if (in) content << in.rdbuf();
-  if (!in || !content) {
-    throw ConfigError("configuration file '" + name + "' cannot be read: " + std::strerror(errno));
+  try {
+    return read_whole_file(name);
+  } catch (const std::system_error& error) {
+    throw ConfigError("configuration file '" + name +
+                      "' cannot be read: " + error.code().message());
   }
-  return content.str();
 }
 
 }  // namespace

@@ -3,14 +3,11 @@
 #include <algorithm>
 #include <boost/json/array.hpp>
 #include <boost/json/value.hpp>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <functional>
 #include <map>
 #include <set>
 #include <span>
-#include <sstream>
+#include <system_error>
 
 #include "broker/arguments_digest.hpp"
 #include "broker/arguments_json.hpp"
@@ -18,6 +15,7 @@
 #include "broker/password.hpp"
 #include "broker/permissions.hpp"
 #include "broker/queue_arguments.hpp"
+#include "broker/whole_file.hpp"
 #include "routing/routing_table.hpp"
 
 namespace stoat::broker {
@@ -365,15 +363,11 @@ Definitions parse_definitions(std::string_view text, const Topology& existing) {
 }
 
 Definitions read_definitions(const std::filesystem::path& file, const Topology& existing) {
-  std::ifstream in(file, std::ios::binary);
-  std::ostringstream content;
-  if (in) content << in.rdbuf();
-  if (!in || !content) {
-    throw DefinitionsError("definitions file '" + file.string() +
-                           "' cannot be read: " + std::strerror(errno));
-  }
   try {
-    return parse_definitions(content.str(), existing);
+    return parse_definitions(read_whole_file(file), existing);
+  } catch (const std::system_error& error) {
+    throw DefinitionsError("definitions file '" + file.string() +
+                           "' cannot be read: " + error.code().message());
   } catch (const DefinitionsError& error) {
     throw DefinitionsError("definitions file '" + file.string() + "': " + error.what());
   }

@@ -34,6 +34,7 @@ int run(const stoat::broker::Config& config) {
   sigaddset(&signals, SIGINT);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN);  // a file-size limit is the store's failure, not the end without a word
 
   std::atomic<bool> failed{false};
   broker::Server server(config);

@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <atomic>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/use_future.hpp>
@@ -29,11 +30,30 @@ constexpr std::chrono::seconds kStopTimeout{5};
 constexpr std::chrono::milliseconds kStopPoll{5};
 constexpr const char* kShutdownText = "broker forced connection closure with reason 'shutdown'";
 
-void raise_descriptor_limit() {
+// Descriptors that connections leave to others: the store's tables and logs, admin sessions.
+constexpr std::uint64_t kReservedDescriptors = 512;
+
+// As high as it goes; what it is then.
+std::uint64_t raise_descriptor_limit() {
   rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
-  limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &limit);
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return RLIM_INFINITY;
+  if (limit.rlim_cur != limit.rlim_max) {
+    rlimit raised{limit.rlim_max, limit.rlim_max};
+    if (setrlimit(RLIMIT_NOFILE, &raised) == 0) limit = raised;
+  }
+  return limit.rlim_cur;
+}
+
+// A store that finds no descriptor for its next file has failed, so connections must not take them
+// all. Where there are few, most are the store's.
+void fit_connections_to_descriptors(Config& config) {
+  const std::uint64_t limit = raise_descriptor_limit();
+  const std::uint64_t reserved = std::min(kReservedDescriptors, limit - limit / 4);
+  const std::uint64_t most = limit - reserved;
+  if (config.max_connections <= most) return;
+  log::warn("max_connections is lowered from " + std::to_string(config.max_connections) + " to " +
+            std::to_string(most) + ": the limit of open files is " + std::to_string(limit));
+  config.max_connections = static_cast<std::uint32_t>(most);
 }
 
 // Runs on the worker's thread; waits for its answer.
@@ -61,6 +81,7 @@ struct Server::Impl {
   void stop();
   std::vector<Worker*> worker_list() const;
   bool wait_for_connections(std::chrono::steady_clock::duration limit);
+  void drain_homes();
 
   Config config;
   std::function<void(const std::string&)> on_fatal;
@@ -72,6 +93,7 @@ struct Server::Impl {
   std::unique_ptr<Alarms> alarms;
   std::unique_ptr<Listener> listener;
   bool running = false;
+  std::atomic<bool> store_failed = false;
 };
 
 std::vector<Worker*> Server::Impl::worker_list() const {
@@ -81,12 +103,13 @@ std::vector<Worker*> Server::Impl::worker_list() const {
 }
 
 void Server::Impl::start() {
-  raise_descriptor_limit();
+  fit_connections_to_descriptors(config);
   store::RocksOptions options;
   options.data_dir = config.data_dir;
   options.salvage = config.salvage;
   options.on_failure = [this](const store::StoreError& error) {
     log::error("the store failed, nothing is confirmed any more: " + error.text);
+    store_failed = true;
     if (on_fatal) on_fatal(error.text);
   };
   options.on_log_line = [](std::string_view line) { log::warn("store: " + std::string(line)); };
@@ -146,6 +169,28 @@ bool Server::Impl::wait_for_connections(std::chrono::steady_clock::duration limi
   }
 }
 
+// All that homes still have for the store; a store that has failed takes nothing.
+void Server::Impl::drain_homes() {
+  std::vector<std::future<void>> homes;
+  for (const auto& worker : workers) {
+    // Shared: it may come after the wait for it was given up.
+    auto drained = std::make_shared<std::promise<void>>();
+    homes.push_back(drained->get_future());
+    worker->post(
+        [&home = worker->home(), drained] { home.drain([drained] { drained->set_value(); }); });
+  }
+  const auto until = std::chrono::steady_clock::now() + kStopTimeout;
+  const auto in_time = [&](const std::future<void>& home) {
+    while (!store_failed && std::chrono::steady_clock::now() < until) {
+      if (home.wait_for(kStopPoll) == std::future_status::ready) return true;
+    }
+    return false;
+  };
+  if (!std::all_of(homes.begin(), homes.end(), in_time) && !store_failed) {
+    log::error("the store did not take everything in time; it will recover at the next start");
+  }
+}
+
 void Server::Impl::stop() {
   if (!running) return;
   running = false;
@@ -161,16 +206,9 @@ void Server::Impl::stop() {
     }
     wait_for_connections(kStopTimeout);
   }
+  drain_homes();
   std::vector<store::QueueNumbers> numbers;
   for (const auto& worker : workers) {
-    // Shared: it may come after the wait for it was given up.
-    auto drained = std::make_shared<std::promise<void>>();
-    auto future = drained->get_future();
-    worker->post(
-        [&home = worker->home(), drained] { home.drain([drained] { drained->set_value(); }); });
-    if (future.wait_for(kStopTimeout) != std::future_status::ready) {
-      log::error("the store did not take everything in time; it will recover at the next start");
-    }
     const auto exact = ask(*worker, [&] { return worker->home().exact_numbers(); });
     numbers.insert(numbers.end(), exact.begin(), exact.end());
   }

@@ -34,6 +34,7 @@ struct Door::Impl {
   asio::awaitable<void> accept();
   asio::awaitable<void> serve(std::shared_ptr<Session> session);
   void admit(tcp::socket socket);
+  bool make_room();
 
   Operations operations;  // outlives what is left in io
   asio::io_context io{1};
@@ -82,7 +83,7 @@ asio::awaitable<void> Door::Impl::accept() {
 
 void Door::Impl::admit(tcp::socket socket) {
   std::string peer = peer_text(socket);
-  if (sessions.size() >= kMaxSessions) {
+  if (sessions.size() >= kMaxSessions && !make_room()) {
     log::warn("admin session " + peer + " refused: the limit of " + std::to_string(kMaxSessions) +
               " sessions is reached");
     return;
@@ -94,6 +95,23 @@ void Door::Impl::admit(tcp::socket socket) {
   sessions.insert(session);
   session->limit_time(operations.login_timeout());
   asio::co_spawn(io, serve(std::move(session)), asio::detached);
+}
+
+// Sockets that only stand there must not keep a health check out: the one whose time is up first
+// goes. False: all have logged in.
+bool Door::Impl::make_room() {
+  std::shared_ptr<Session> first;
+  for (const auto& session : sessions) {
+    if (!session->time_limit()) continue;
+    if (!first || *session->time_limit() < *first->time_limit()) first = session;
+  }
+  if (!first) return false;
+  log::warn("admin session " + first->peer() + " closed before its login: the limit of " +
+            std::to_string(kMaxSessions) + " sessions is reached");
+  first->lift_time_limit();
+  first->close();
+  sessions.erase(first);
+  return true;
 }
 
 asio::awaitable<void> Door::Impl::serve(std::shared_ptr<Session> session) {

@@ -4,10 +4,16 @@ namespace stoat::broker::admin {
 
 void Session::limit_time(std::chrono::milliseconds limit) {
   deadline_.expires_after(limit);
+  time_limit_ = deadline_.expiry();
   deadline_.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
     if (error) return;
     if (const auto session = weak.lock()) session->close();
   });
+}
+
+void Session::lift_time_limit() {
+  deadline_.cancel();
+  time_limit_.reset();
 }
 
 void Session::close() {

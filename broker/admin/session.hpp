@@ -3,8 +3,10 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "broker/admin/operations.hpp"
@@ -28,7 +30,9 @@ class Session : public std::enable_shared_from_this<Session> {
 
   // The socket is closed unless the limit is lifted or set anew in time.
   void limit_time(std::chrono::milliseconds limit);
-  void lift_time_limit() { deadline_.cancel(); }
+  void lift_time_limit();
+  // Of one that has not logged in, or not yet asked: when it has to have done so.
+  std::optional<std::chrono::steady_clock::time_point> time_limit() const { return time_limit_; }
   void close();
 
   // What says goodbye when the door stops; without it the socket is closed.
@@ -41,6 +45,7 @@ class Session : public std::enable_shared_from_this<Session> {
   const std::string peer_;
   const bool peer_is_loopback_;
   std::function<void()> goodbye_;
+  std::optional<std::chrono::steady_clock::time_point> time_limit_;
 };
 
 // Reads one HTTP request and answers it; an upgrade goes on as a WebSocket. Ends with the

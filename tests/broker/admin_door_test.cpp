@@ -150,11 +150,11 @@ TEST_F(AdminDoor, LimitsSessions) {
   std::vector<std::unique_ptr<AdminSocket>> all;
   for (std::size_t i = 0; i < kMaxSessions; ++i) {
     all.push_back(std::make_unique<AdminSocket>(port()));
+    ASSERT_EQ(all.back()->upgrade(kGuest), 101);
   }
   AdminSocket one_too_many(port());
   EXPECT_EQ(one_too_many.receive_all(), "");
-  // The places are good, and come free again once the broker has seen the end of a session.
-  ASSERT_EQ(all.front()->upgrade(kGuest), 101);
+  // The places come free again once the broker has seen the end of a session.
   all.front().reset();
   const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
   int status = 0;
@@ -166,6 +166,20 @@ TEST_F(AdminDoor, LimitsSessions) {
     }
   }
   EXPECT_EQ(status, 101);
+}
+
+TEST_F(AdminDoor, SocketsThatOnlyStandThereKeepNobodyOut) {
+  start();
+  std::vector<std::unique_ptr<AdminSocket>> idle;
+  for (std::size_t i = 0; i < kMaxSessions; ++i) {
+    idle.push_back(std::make_unique<AdminSocket>(port()));
+  }
+  AdminSocket known(port());
+  ASSERT_EQ(known.upgrade(kGuest), 101);
+  EXPECT_EQ(AdminSocket(port()).ask("GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n").status, 200);
+  EXPECT_EQ(idle.front()->receive_all(), "") << "the first of them made room";
+  for (int i = 0; i < 10; ++i) idle.push_back(std::make_unique<AdminSocket>(port()));
+  result_of(known.call(kOverview));
 }
 
 // --- login ---

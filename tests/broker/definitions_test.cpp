@@ -216,5 +216,25 @@ TEST(Definitions, AFileIsNamedInItsErrors) {
   std::remove(file.c_str());
 }
 
+// Nothing is wrong with reading these, or something other than a missing file is.
+TEST(Definitions, AnEmptyFileAndAFolderAreSaidToBeThat) {
+  const std::string empty = testing::TempDir() + "stoat_empty_definitions.json";
+  std::ofstream(empty) << "";
+  const struct {
+    std::string file;
+    const char* text;
+  } cases[] = {{empty, ": line 1, column 1: incomplete JSON"},
+               {testing::TempDir(), "cannot be read: Is a directory"}};
+  for (const auto& c : cases) {
+    try {
+      read_definitions(c.file, first_start());
+      ADD_FAILURE() << c.file << " was read";
+    } catch (const DefinitionsError& error) {
+      EXPECT_NE(std::string(error.what()).find(c.text), std::string::npos) << error.what();
+    }
+  }
+  std::remove(empty.c_str());
+}
+
 }  // namespace
 }  // namespace stoat::broker

@@ -2,10 +2,12 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/resource.h>
 
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <memory>
 
 #include "tests/crash/confirmed_publisher.hpp"
 #include "tests/support/broker_process.hpp"
@@ -204,6 +206,52 @@ TEST(Process, HelpAndVersionEndWithZero) {
     EXPECT_FALSE(ended.log.empty());
     EXPECT_FALSE(fs::exists(folder.path() / "data"));
   }
+}
+
+// Sockets of peers that never log in take no descriptor that the store needs.
+TEST(Process, ConnectionsLeaveTheStoreItsDescriptors) {
+  constexpr int kDescriptors = 200;
+  BrokerProcess::Options options;
+  options.descriptor_limit = kDescriptors;
+  BrokerProcess broker(std::move(options));
+  EXPECT_NE(broker.log().find("max_connections is lowered"), std::string::npos) << broker.log();
+  WireClient client(broker.port(), ConnectOptions{});
+  client.declare_queue(1, "q", {}, true);
+  std::vector<std::unique_ptr<FrameSocket>> idle;
+  for (int i = 0; i < kDescriptors + 20; ++i) {
+    idle.push_back(std::make_unique<FrameSocket>(broker.port()));
+  }
+  // Enough for many new logs and tables.
+  client.confirm_select(1);
+  Properties persistent;
+  persistent.delivery_mode = 2;
+  const std::string body(1'000'000, 'm');
+  for (std::uint64_t i = 1; i <= 200; ++i) client.publish(1, "", "q", body, persistent);
+  for (const bool acked : client.collect_confirms(1, 200)) EXPECT_TRUE(acked);
+  EXPECT_EQ(broker.terminate().code, 0) << broker.log();
+}
+
+// The limit of a file's size comes as a signal, which would end the process without a word.
+TEST(Process, AFailureOfTheStoreEndsItSoonAndIsSaid) {
+  BrokerProcess::Options options;
+  options.arguments = {"--workers", "4"};
+  BrokerProcess broker(std::move(options));
+  WireClient client(broker.port(), ConnectOptions{});
+  for (int i = 0; i < 8; ++i) client.declare_queue(1, "q" + std::to_string(i), {}, true);
+  const rlimit limit{200'000, 200'000};
+  ASSERT_EQ(prlimit(broker.pid(), RLIMIT_FSIZE, &limit, nullptr), 0);
+  Properties persistent;
+  persistent.delivery_mode = 2;
+  const auto begin = TestClock::now();
+  for (int i = 0; i < 16; ++i) {
+    client.publish(1, "", "q" + std::to_string(i % 8), std::string(100'000, 'm'), persistent);
+  }
+  const ExitStatus status = broker.wait();
+  EXPECT_TRUE(status.exited) << "signal " << status.signal;
+  EXPECT_EQ(status.code, 1);
+  EXPECT_NE(broker.log().find("the store failed"), std::string::npos) << broker.log();
+  // Each worker's part of the stop has a limit of 5 s, and none of them waits for the store.
+  EXPECT_LT(TestClock::now() - begin, std::chrono::seconds(5));
 }
 
 TEST(Process, TheLogHasNoPayloadsAndOneLineAConnection) {

@@ -49,7 +49,8 @@ BrokerProcess::BrokerProcess(Options options)
     : data_dir_(options.data_dir.empty() ? folder_.path() / "data" : options.data_dir),
       log_file_(folder_.path() / "log"),
       arguments_(std::move(options.arguments)),
-      wait_until_listening_(options.wait_until_listening) {
+      wait_until_listening_(options.wait_until_listening),
+      descriptor_limit_(options.descriptor_limit) {
   start();
 }
 
@@ -64,6 +65,10 @@ void BrokerProcess::start() {
     words.insert(words.end(), {flag[0], flag[1]});
   }
   words.insert(words.end(), arguments_.begin(), arguments_.end());
+  if (descriptor_limit_ > 0) {
+    const std::string limited = "ulimit -n " + std::to_string(descriptor_limit_) + "; exec \"$@\"";
+    words.insert(words.begin(), {"/bin/sh", "-c", limited, "sh"});
+  }
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
@@ -73,7 +78,7 @@ void BrokerProcess::start() {
   posix_spawn_file_actions_addopen(&files, STDERR_FILENO, log_file_.c_str(),
                                    O_CREAT | O_WRONLY | O_TRUNC, 0600);
   posix_spawn_file_actions_adddup2(&files, STDERR_FILENO, STDOUT_FILENO);
-  const int error = posix_spawn(&pid_, STOATD_PATH, &files, nullptr, argv.data(), environ);
+  const int error = posix_spawn(&pid_, argv.front(), &files, nullptr, argv.data(), environ);
   posix_spawn_file_actions_destroy(&files);
   if (error != 0) {
     pid_ = -1;

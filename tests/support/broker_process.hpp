@@ -30,6 +30,7 @@ class BrokerProcess {
     std::filesystem::path data_dir;  // empty: a fresh one
     std::vector<std::string> arguments;
     bool wait_until_listening = true;
+    int descriptor_limit = 0;  // 0: that of the test
   };
 
   BrokerProcess() : BrokerProcess(Options{}) {}
@@ -61,6 +62,7 @@ class BrokerProcess {
   std::filesystem::path log_file_;
   std::vector<std::string> arguments_;
   bool wait_until_listening_;
+  int descriptor_limit_;
   pid_t pid_ = -1;
   std::uint16_t port_ = 0;
 };

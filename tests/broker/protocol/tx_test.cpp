@@ -45,6 +45,24 @@ TEST_F(Transactions, CommitOkMeansVisibleToAll) {
   }
 }
 
+TEST_F(Transactions, WhatAFanOutWouldWriteCounts) {
+  STOAT_OWN_CHOICE("others have no limit");
+  constexpr int kQueues = 400;
+  const std::string x = exchange();
+  client_->declare_exchange(1, x, "fanout");
+  for (int i = 0; i < kQueues; ++i) {
+    const std::string q = queue("fan." + std::to_string(i));
+    client_->declare_queue(1, q);
+    client_->bind(1, q, x, "");
+  }
+  // 2 MB of these are more than 800 MB in the queues.
+  const std::string body(4000, 'b');
+  for (int i = 0; i < 500; ++i) client_->publish(2, x, "", body);
+  const std::string text = client_->expect_channel_close(2, 406);
+  EXPECT_NE(text.find("transaction is larger than"), std::string::npos) << text;
+  EXPECT_EQ(client_->ready_count(1, queue("fan.0")), 0u);
+}
+
 TEST_F(Transactions, RollbackForgetsPublishes) {
   client_->publish(2, "", q_, "never");
   rollback();
