@@ -77,13 +77,17 @@ asio::awaitable<void> Listener::accept_loop() {
     }
     const ConnectionId id(next_connection_++);
     auto moved = std::make_shared<tcp::socket>(std::move(socket));
-    worker.post([&worker, moved, id] { worker.adopt(std::move(*moved), id); });
+    ++*on_their_way_;
+    worker.post([&worker, moved, id, on_their_way = on_their_way_] {
+      worker.adopt(std::move(*moved), id);
+      --*on_their_way;
+    });
     on_connection_();
   }
 }
 
 std::size_t Listener::open_connections() const {
-  std::size_t count = 0;
+  std::size_t count = *on_their_way_;
   for (const Worker* worker : workers_) count += worker->connection_count();
   return count;
 }

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <atomic>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -27,6 +29,7 @@ class Listener {
 
  private:
   asio::awaitable<void> accept_loop();
+  // With those that are on their way to their worker.
   std::size_t open_connections() const;
 
   std::vector<Worker*> workers_;
@@ -36,6 +39,9 @@ class Listener {
   const std::function<void()> on_connection_;  // runs on worker 0's thread
   std::uint16_t port_ = 0;
   std::uint64_t next_connection_ = 1;
+  // Shared with what a worker may run after this listener is gone.
+  const std::shared_ptr<std::atomic<std::size_t>> on_their_way_ =
+      std::make_shared<std::atomic<std::size_t>>(0);
   bool stopped_ = false;
 };
 
